@@ -1,0 +1,6 @@
+import { cleanup } from '@testing-library/vue'
+import { afterEach } from 'vitest'
+
+afterEach(() => {
+  cleanup()
+})
