@@ -158,7 +158,12 @@ const layouts: { [T in Exclude<FrameType, 'unknown'>]: Layout<T> } = {
     number: 0x12,
     encode: (f, body) =>
       void body.uvarint(f.handle).uvarint(f.offset).uvarint(f.ordinal).size(f.cols, f.rows),
-    decode: (body) => ({ handle: body.count(), offset: body.offset(), ordinal: body.count(), ...body.size() }),
+    decode: (body) => ({
+      handle: body.count(),
+      offset: body.offset(),
+      ordinal: body.count(),
+      ...body.size(),
+    }),
   },
   gap: {
     number: 0x13,
@@ -229,8 +234,7 @@ const layouts: { [T in Exclude<FrameType, 'unknown'>]: Layout<T> } = {
   },
   claim_size: {
     number: 0x28,
-    encode: (f, body) =>
-      void body.uvarint(f.handle).client(f.client).byte(f.reason).size(f.cols, f.rows),
+    encode: (f, body) => void body.uvarint(f.handle).client(f.client).byte(f.reason).size(f.cols, f.rows),
     decode: (body) => ({
       handle: body.count(),
       client: body.client(),
@@ -306,11 +310,14 @@ const layouts: { [T in Exclude<FrameType, 'unknown'>]: Layout<T> } = {
   },
   problem: {
     number: 0x3d,
-    encode: (f, body) =>
-      writeJSON(body, { handle: f.handle || undefined, code: f.code, message: f.message }),
+    encode: (f, body) => writeJSON(body, { handle: f.handle || undefined, code: f.code, message: f.message }),
     decode(body) {
       const json = readJSON(body, 'Problem')
-      return { handle: count(json, 'handle', 0), code: json.string('code'), message: json.string('message', '') }
+      return {
+        handle: count(json, 'handle', 0),
+        code: json.string('code'),
+        message: json.string('message', ''),
+      }
     },
   },
   ping: {
@@ -325,7 +332,9 @@ const layouts: { [T in Exclude<FrameType, 'unknown'>]: Layout<T> } = {
   },
 }
 
-const typeByNumber = new Map(Object.entries(layouts).map(([type, layout]) => [layout.number, type as FrameType]))
+const typeByNumber = new Map(
+  Object.entries(layouts).map(([type, layout]) => [layout.number, type as FrameType]),
+)
 
 function layoutOf<T extends FrameType>(type: T): Layout<T> {
   // One cast where a type is looked up by a number: the table above pairs every layout with its own type.

@@ -51,7 +51,14 @@ export type Frame =
       client: string
       visible: boolean
     }
-  | { type: 'attached'; handle: number; mode: 'delta' | 'repaint'; cols: number; rows: number; prompt: string }
+  | {
+      type: 'attached'
+      handle: number
+      mode: 'delta' | 'repaint'
+      cols: number
+      rows: number
+      prompt: string
+    }
   | { type: 'event'; kind: string; body: unknown }
   | { type: 'page'; handle: number; request: number; before: number; max: number }
   | { type: 'page_reply'; handle: number; request: number; body: unknown; error: string }

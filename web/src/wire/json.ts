@@ -11,7 +11,8 @@ export class Shape {
   ) {}
 
   static of(value: unknown, what: string): Shape {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new WireError('malformed', what)
+    if (typeof value !== 'object' || value === null || Array.isArray(value))
+      throw new WireError('malformed', what)
     return new Shape(value as Fields, what)
   }
 
