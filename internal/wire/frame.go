@@ -14,6 +14,9 @@ const (
 	VersionMinor = 0
 
 	preambleSize = len(Magic) + 2
+
+	// maxLengthSize bounds the varint of a body's length in bytes.
+	maxLengthSize = 4
 )
 
 // Limits. A body above its limit is refused before it is allocated.
@@ -139,7 +142,7 @@ func Decode(message []byte) (f Frame, rest []byte, err error) {
 	switch {
 	case n == 0:
 		return nil, nil, fmt.Errorf("length of %s: %w", frameType, ErrTruncated)
-	case n < 0 || length > MaxFrame:
+	case n < 0 || n > maxLengthSize || length > MaxFrame:
 		return nil, nil, fmt.Errorf("length of %s: %w", frameType, ErrTooLarge)
 	}
 	body := message[1+n:]
@@ -204,7 +207,7 @@ func (r *Reader) readLength() (int, error) {
 			return 0, unexpected(err)
 		}
 		length |= uint64(r.header[0]&0x7f) << shift
-		if length > MaxFrame || shift > 21 {
+		if length > MaxFrame || shift >= 7*maxLengthSize {
 			return 0, ErrTooLarge
 		}
 		if r.header[0] < 0x80 {
