@@ -171,6 +171,8 @@ func (r *numberReader) feed(p []byte, take func(line string) error) error {
 		case len(r.kept) < longestNumber:
 			r.kept = append(r.kept, b)
 			continue
+		default:
+			r.kept = append(r.kept, b) // too long: not a number
 		}
 		line := "key " + string(r.kept)
 		if _, err := strconv.ParseUint(string(r.kept), 10, 64); err != nil {
