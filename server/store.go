@@ -140,11 +140,11 @@ type LoginRecord struct {
 	Device     string
 	CreatedAt  time.Time
 	LastSeenAt time.Time
-	// ReplacedAt is when this login's successor was first used; zero while it
-	// is the newest.
+	// Replaces names the login that this one takes over from once it is first
+	// used. Zero for the first login of a device, and once that has happened.
+	Replaces Hash
+	// ReplacedAt is when a successor was first used; zero while there is none.
 	ReplacedAt time.Time
-	// Successor is the login made to replace this one, zero when none.
-	Successor Hash
 }
 
 // DeviceStore keeps devices and their logins.
@@ -160,12 +160,13 @@ type DeviceStore interface {
 	SeeDevices(ctx context.Context, seen map[string]time.Time) error
 	// Login finds a login and its device. It fails with CodeUnauthenticated.
 	Login(ctx context.Context, id Hash) (LoginRecord, DeviceRecord, error)
-	// AddLogin adds a successor to a login: replaces names the one to be
-	// replaced, which stays valid until MarkReplaced. It fails with
-	// CodeConflict when that one has a successor already.
-	AddLogin(ctx context.Context, login LoginRecord, replaces Hash) error
-	// MarkReplaced records that the successor of a login was used.
-	MarkReplaced(ctx context.Context, successor Hash, at time.Time) error
+	// AddLogin adds a login that replaces another, which stays valid until the
+	// new one is confirmed. It fails with CodeConflict when the other one is
+	// gone or was replaced already.
+	AddLogin(ctx context.Context, login LoginRecord) error
+	// ConfirmLogin records the first use of a login that replaces another: that
+	// one is marked, and other successors of it, which nobody used, are removed.
+	ConfirmLogin(ctx context.Context, id Hash, at time.Time) error
 	// RemoveLogins signs a device out; it stays paired in the list until it is
 	// revoked or expires.
 	RemoveLogins(ctx context.Context, device string) error
