@@ -15,6 +15,17 @@ const (
 	// reserve is what a session with nothing on its way may send although the
 	// window is full: an echo does not wait for another session's flood.
 	reserve = 4 << 10
+	// mergedOutput bounds the output that is put together while it waits.
+	mergedOutput = 8 << 10
+)
+
+// account says how a piece that was taken is acknowledged.
+type account int
+
+const (
+	accountNone   account = iota // a mark: counts for nothing
+	accountOffset                // output: by its offset
+	accountProbe                 // state and bulk: by the Pong to a Ping behind it
 )
 
 // lane is the queue of one session's stream, in the order of the stream. All
@@ -67,7 +78,17 @@ type bulk struct {
 
 func (l *lane) empty() bool { return l.head == len(l.queue) }
 
+// push adds a frame. Small runs of output that follow each other become one,
+// so that a stalled link holds bytes and not thousands of frames.
 func (l *lane) push(f wire.Frame) {
+	if next, ok := f.(*wire.Output); ok && !l.empty() {
+		last, ok := l.queue[len(l.queue)-1].(*wire.Output)
+		if ok && last.Offset+uint64(len(last.Data)) == next.Offset && len(last.Data)+len(next.Data) <= mergedOutput {
+			last.Data = append(last.Data, next.Data...)
+			l.bytes += len(next.Data)
+			return
+		}
+	}
 	l.queue = append(l.queue, f)
 	l.bytes += cost(f)
 }
@@ -116,29 +137,29 @@ func (l *lane) allowance() int {
 // take removes at most limit bytes from the head and appends their frame to
 // dst. Consecutive output becomes one frame. n is 0 when the head has to wait
 // for the window or does not fit into limit.
-func (l *lane) take(dst []byte, limit int) (out []byte, n int, probe bool, err error) {
+func (l *lane) take(dst []byte, limit int) (out []byte, n int, kind account, err error) {
 	switch f := l.queue[l.head].(type) {
 	case *wire.Output:
 		return l.takeOutput(dst, f, min(limit, l.allowance(), wire.MaxOutput))
 	case *wire.State:
-		if len(f.Data) > max(l.allowance(), 0) && l.onTheWay > 0 || len(f.Data) > limit {
-			return dst, 0, false, nil
+		if l.onTheWay > 0 && len(f.Data) > l.allowance() || len(f.Data) > limit {
+			return dst, 0, accountNone, nil
 		}
 		if dst, err = wire.Append(dst, f); err != nil {
-			return dst, 0, false, err
+			return dst, 0, accountNone, err
 		}
 		if f.Last {
 			l.sent = f.Position
 		}
 		l.pop()
-		return dst, itemCost + len(f.Data), true, nil
+		return dst, itemCost + len(f.Data), accountProbe, nil
 	case *bulk:
 		if l.onTheWay > 0 && len(f.encoded) > l.allowance() {
-			return dst, 0, false, nil
+			return dst, 0, accountNone, nil
 		}
 		dst = append(dst, f.encoded...)
 		l.pop()
-		return dst, itemCost + len(f.encoded), true, nil
+		return dst, itemCost + len(f.encoded), accountProbe, nil
 	case *wire.Resize:
 		l.sent.Marks = f.Ordinal
 	case *wire.Reset:
@@ -147,15 +168,15 @@ func (l *lane) take(dst []byte, limit int) (out []byte, n int, probe bool, err e
 		l.sent.Offset = f.Offset + f.Lost
 	}
 	if dst, err = wire.Append(dst, l.queue[l.head]); err != nil {
-		return dst, 0, false, err
+		return dst, 0, accountNone, err
 	}
 	l.pop()
-	return dst, itemCost, false, nil
+	return dst, itemCost, accountNone, nil
 }
 
-func (l *lane) takeOutput(dst []byte, first *wire.Output, limit int) (out []byte, n int, probe bool, err error) {
+func (l *lane) takeOutput(dst []byte, first *wire.Output, limit int) (out []byte, n int, kind account, err error) {
 	if limit <= 0 {
-		return dst, 0, false, nil
+		return dst, 0, accountNone, nil
 	}
 	frame := wire.Output{Handle: l.handle, Offset: first.Offset}
 	if len(first.Data) > limit {
@@ -169,10 +190,10 @@ func (l *lane) takeOutput(dst []byte, first *wire.Output, limit int) (out []byte
 		frame.Data = l.coalesce(frame, limit)
 	}
 	if dst, err = wire.Append(dst, &frame); err != nil {
-		return dst, 0, false, err
+		return dst, 0, accountNone, err
 	}
 	l.sent.Offset = frame.Offset + uint64(len(frame.Data))
-	return dst, len(frame.Data), false, nil
+	return dst, len(frame.Data), accountOffset, nil
 }
 
 // coalesce returns the frame's data with that of the frames behind it, as long

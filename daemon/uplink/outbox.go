@@ -1,0 +1,438 @@
+package uplink
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/agent-helm/agent-helm/internal/wire"
+)
+
+const (
+	// messageOutput bounds the output of one message, so that an input
+	// acknowledgement never waits long behind it.
+	messageOutput = 32 << 10
+	// messageControl is when a message takes no further control frame.
+	messageControl = 16 << 10
+	// statePiece is how a State is cut: small enough that several sessions fit
+	// into one message.
+	statePiece = 8 << 10
+	// bulkFrame is the size from which a reply waits its turn among the output.
+	bulkFrame = 16 << 10
+	// quantum is what one session may add to a message per round when others wait too.
+	quantum = 4 << 10
+	// freshShare is the part of a message that sessions which were silent may
+	// take first, so that they cannot starve one that prints without end.
+	freshShare = messageOutput / 2
+	// maxControl bounds the control frames that wait. Calls and inputs are
+	// bounded at their sources; a server that stopped reading gets here.
+	maxControl = 8192
+)
+
+var (
+	errPeerStopped = errors.New("server stopped reading")
+	errLaneClosed  = errors.New("session was closed")
+)
+
+// outbox decides what the one socket carries next: control frames first, then
+// the sessions' output in turns, inside the window. Sessions put frames in,
+// the link's writer takes messages out.
+type outbox struct {
+	// ready is signalled (capacity 1) when there may be something to take.
+	ready chan struct{}
+	now   func() time.Time
+
+	mu      sync.Mutex
+	control []wire.Frame
+	// fresh holds lanes that had nothing until now, active those that used
+	// their turn and have more.
+	fresh, active []*lane
+	window        window
+	bulk          *lane
+	scratch       []byte
+	// probes are pieces without an offset of their own, settled by the Pong to
+	// the Ping behind them.
+	probes    []probe
+	nextProbe uint64
+	failed    error
+	closed    chan struct{}
+}
+
+type probe struct {
+	segment
+	lane       *lane
+	generation uint64
+}
+
+// probeNonces begin here; the heartbeat's nonces stay below.
+const probeNonces = 1 << 32
+
+func newOutbox(now func() time.Time) *outbox {
+	box := &outbox{ready: make(chan struct{}, 1), closed: make(chan struct{}), now: now, window: newWindow(), nextProbe: probeNonces}
+	box.bulk = box.newLane(0)
+	return box
+}
+
+// newLane returns a lane for one session. Close it with closeLane.
+func (b *outbox) newLane(handle uint32) *lane {
+	return &lane{handle: handle, box: b, space: make(chan struct{}, 1), wrote: make(chan struct{}, 1)}
+}
+
+func (b *outbox) wake() {
+	select {
+	case b.ready <- struct{}{}:
+	default:
+	}
+}
+
+// send queues a control frame. It never waits; errPeerStopped says that the
+// queue is full, and the link has to end.
+func (b *outbox) send(f wire.Frame) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if update, ok := f.(*wire.SessionUpdate); ok {
+		// Only the newest metadata counts.
+		for i, waiting := range b.control {
+			if old, ok := waiting.(*wire.SessionUpdate); ok && old.Handle == update.Handle {
+				b.control[i] = update
+				return nil
+			}
+		}
+	}
+	if len(b.control) >= maxControl {
+		return errPeerStopped
+	}
+	b.control = append(b.control, f)
+	b.wake()
+	return nil
+}
+
+// sendReply queues the reply to a call, among the output when it is large.
+func (b *outbox) sendReply(reply *wire.RPCReply) error {
+	encoded, err := wire.Append(nil, reply)
+	if err != nil {
+		reply = &wire.RPCReply{ID: reply.ID, Error: &wire.Fault{Code: wire.CodeInternal, Message: "the reply is too large to be sent"}}
+		return b.send(reply)
+	}
+	if len(encoded) < bulkFrame {
+		return b.send(reply)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.bulk.push(&bulk{encoded: encoded})
+	b.list(b.bulk)
+	b.wake()
+	return nil
+}
+
+func (b *outbox) list(l *lane) {
+	if !l.listed {
+		l.listed = true
+		b.fresh = append(b.fresh, l)
+	}
+}
+
+// begin starts a new stream on a lane whose server side stands at position:
+// what waited is dropped, what is on its way no longer counts. It returns the
+// stream's generation.
+func (b *outbox) begin(l *lane, position wire.Position) uint64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	l.clear()
+	for _, s := range l.segments {
+		b.window.forget(s)
+	}
+	l.segments, l.onTheWay = nil, 0
+	l.generation++
+	l.sent, l.confirmed = position, position.Offset
+	b.wake()
+	return l.generation
+}
+
+// put queues frames of a stream in their order. It waits while the lane is
+// full, which keeps the memory of a session bounded.
+func (b *outbox) put(ctx context.Context, l *lane, frames ...wire.Frame) error {
+	for {
+		b.mu.Lock()
+		if b.failed != nil || l.closed {
+			err := b.failed
+			b.mu.Unlock()
+			if err == nil {
+				err = errLaneClosed
+			}
+			return err
+		}
+		if l.bytes < laneLimit {
+			for _, f := range frames {
+				l.push(f)
+			}
+			b.list(l)
+			b.wake()
+			b.mu.Unlock()
+			return nil
+		}
+		b.mu.Unlock()
+		select {
+		case <-l.space:
+		case <-b.closed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// skip handles a gap in the stream: what waits is older than the State that
+// follows and is dropped, and the gap is widened to what the server has.
+func (b *outbox) skip(l *lane, gap *wire.Gap) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	l.clear()
+	end := gap.Offset + gap.Lost
+	from := min(l.sent.Offset, end)
+	l.push(&wire.Gap{Handle: l.handle, Offset: from, Lost: end - from})
+	l.confirmed = max(l.confirmed, end)
+	l.signalWrote()
+	b.list(l)
+	b.wake()
+}
+
+// remove ends a lane; what waits in it is dropped.
+func (b *outbox) remove(l *lane) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	l.clear()
+	l.closed = true
+	for _, s := range l.segments {
+		b.window.forget(s)
+	}
+	l.segments = nil
+	b.fresh = without(b.fresh, l)
+	b.active = without(b.active, l)
+	l.signalSpace()
+	b.wake()
+}
+
+func without(lanes []*lane, l *lane) []*lane {
+	return slices.DeleteFunc(lanes, func(other *lane) bool { return other == l })
+}
+
+// fail ends every wait in the outbox.
+func (b *outbox) fail(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.failed == nil {
+		b.failed = err
+		close(b.closed)
+	}
+}
+
+// written is what the writer reports once the socket took a message.
+type written struct {
+	lane       *lane
+	generation uint64
+	offset     uint64
+}
+
+// next waits for something to send and appends one message to dst. stamp sets
+// what a frame says of the moment it is sent. reports is reused.
+func (b *outbox) next(ctx context.Context, dst []byte, reports []written, stamp func(wire.Frame)) ([]byte, []written, error) {
+	for {
+		b.mu.Lock()
+		if b.failed != nil {
+			defer b.mu.Unlock()
+			return dst, reports, b.failed
+		}
+		before := len(dst)
+		var err error
+		dst, reports, err = b.fill(dst, reports, stamp)
+		b.mu.Unlock()
+		if err != nil || len(dst) > before {
+			return dst, reports, err
+		}
+		select {
+		case <-b.ready:
+		case <-ctx.Done():
+			return dst, reports, ctx.Err()
+		}
+	}
+}
+
+func (b *outbox) fill(dst []byte, reports []written, stamp func(wire.Frame)) ([]byte, []written, error) {
+	var err error
+	taken := 0
+	for taken < len(b.control) && len(dst) < messageControl {
+		f := b.control[taken]
+		stamp(f)
+		if dst, err = wire.Append(dst, f); err != nil {
+			return dst, reports, err
+		}
+		taken++
+	}
+	b.control = slices.Delete(b.control, 0, taken)
+	budget := messageOutput
+	// Silent sessions first, once each.
+	share := freshShare
+	for range len(b.fresh) {
+		if share <= 0 {
+			break
+		}
+		l := b.fresh[0]
+		b.fresh = slices.Delete(b.fresh, 0, 1)
+		var n int
+		if dst, reports, n, err = b.turn(l, dst, reports, min(quantum, share), budget, stamp); err != nil {
+			return dst, reports, err
+		}
+		share -= n
+		budget -= n
+	}
+	for stuck := 0; budget > 0 && stuck < len(b.active); {
+		l := b.active[0]
+		b.active = slices.Delete(b.active, 0, 1)
+		limit := budget
+		if len(b.active) > 0 {
+			limit = min(quantum, budget)
+		}
+		var n int
+		if dst, reports, n, err = b.turn(l, dst, reports, limit, budget, stamp); err != nil {
+			return dst, reports, err
+		}
+		budget -= n
+		if n == 0 {
+			stuck++
+		} else {
+			stuck = 0
+		}
+	}
+	return dst, reports, nil
+}
+
+// turn takes up to limit bytes of output from a lane and puts it back at the
+// end of the active ones if it has more.
+func (b *outbox) turn(l *lane, dst []byte, reports []written, limit, budget int, stamp func(wire.Frame)) ([]byte, []written, int, error) {
+	now := b.now()
+	total := 0
+	for !l.empty() && total < limit {
+		room := limit - total
+		switch head := l.queue[l.head].(type) {
+		case *wire.State:
+			room = budget - total
+		case *bulk:
+			if len(dst)+len(head.encoded) > wire.MaxMessage {
+				room = 0
+			}
+		}
+		if room <= 0 {
+			break
+		}
+		var n int
+		var kind account
+		var err error
+		dst, n, kind, err = l.take(dst, room)
+		if err != nil {
+			return dst, reports, total, err
+		}
+		if n == 0 {
+			break
+		}
+		total += n
+		switch kind {
+		case accountProbe:
+			ping := &wire.Ping{Nonce: b.nextProbe}
+			b.nextProbe++
+			stamp(ping)
+			if dst, err = wire.Append(dst, ping); err != nil {
+				return dst, reports, total, err
+			}
+			l.onTheWay += n
+			b.probes = append(b.probes, probe{segment: b.window.send(ping.Nonce, n, now), lane: l, generation: l.generation})
+		case accountOffset:
+			l.onTheWay += n
+			l.segments = append(l.segments, b.window.send(l.sent.Offset, n, now))
+		case accountNone:
+		}
+	}
+	if total > 0 {
+		reports = append(reports, written{lane: l, generation: l.generation, offset: l.sent.Offset})
+		if l.bytes < laneLimit {
+			l.signalSpace()
+		}
+	}
+	if l.empty() {
+		l.listed = false
+	} else {
+		b.active = append(b.active, l)
+	}
+	return dst, reports, total, nil
+}
+
+// wrote notes that the socket has taken a message, so that the sessions may
+// acknowledge it to their holders.
+func (b *outbox) wrote(reports []written) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, report := range reports {
+		l := report.lane
+		if l.closed || l.generation != report.generation {
+			continue
+		}
+		l.confirmed = max(l.confirmed, report.offset)
+		l.signalWrote()
+	}
+}
+
+func (l *lane) signalWrote() {
+	select {
+	case l.wrote <- struct{}{}:
+	default:
+	}
+}
+
+// confirmedOffset is how far the socket has taken a lane's stream.
+func (b *outbox) confirmedOffset(l *lane, generation uint64) (offset uint64, current bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return l.confirmed, l.generation == generation && !l.closed
+}
+
+// acknowledge takes the server's word that it has a lane's stream up to offset.
+func (b *outbox) acknowledge(l *lane, offset uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.now()
+	done := 0
+	for done < len(l.segments) && l.segments[done].end <= offset {
+		b.window.acknowledged(l.segments[done], now)
+		l.onTheWay -= l.segments[done].bytes
+		done++
+	}
+	if done > 0 {
+		l.segments = slices.Delete(l.segments, 0, done)
+		b.wake()
+	}
+}
+
+// settle takes the Pong of a probe: everything up to it was read.
+func (b *outbox) settle(nonce uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.now()
+	done := 0
+	for done < len(b.probes) && b.probes[done].end <= nonce {
+		p := b.probes[done]
+		b.window.acknowledged(p.segment, now)
+		if p.generation == p.lane.generation {
+			p.lane.onTheWay -= p.bytes
+		}
+		done++
+	}
+	if done > 0 {
+		b.probes = slices.Delete(b.probes, 0, done)
+		b.wake()
+	}
+}
+
+// isProbe says whether a Pong's nonce belongs to settle.
+func isProbe(nonce uint64) bool { return nonce >= probeNonces && nonce < math.MaxUint64 }

@@ -1,0 +1,289 @@
+package uplink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/agent-helm/agent-helm/internal/wire"
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	// lagMS is how far the server may fall behind before it gets a Gap and a
+	// State instead of minutes of backlog.
+	lagMS = 2000
+	// stateHistory is how many lines of history come with a state that the
+	// server asked for; older ones are fetched as pages.
+	stateHistory = 1000
+	// lagHistory is the same for a state that replaces a backlog: it has to be
+	// small, because the link is slow.
+	lagHistory = 100
+	// streamWindow is what a holder may send unacknowledged, in bytes: with the
+	// costs of frames, what fits into a lane.
+	streamWindow = 192 << 10
+)
+
+var (
+	// errHole says that a holder's stream skipped something.
+	errHole = errors.New("holder's stream has a hole")
+	// errDone says that everything of an ended session was forwarded.
+	errDone = errors.New("stream is complete")
+	// errWish says that the server asked for another position.
+	errWish = errors.New("server asked to resume elsewhere")
+)
+
+// pump forwards one session's stream from a position on. One goroutine of the
+// session uses it; attempt starts and ends those that help.
+type pump struct {
+	session    *session
+	generation uint64
+
+	// position is what was put into the lane; the next attempt begins there.
+	position wire.Position
+	// needState says that only a State makes sense next.
+	needState bool
+	// partial says that a State has begun and not ended.
+	partial bool
+	exited  bool
+	wish    wire.SessionResume
+	// shorten asks the helper that writes to the holder to attach again after
+	// a first state, with less history for those that may replace a backlog.
+	shorten chan wire.Position
+}
+
+func newPump(s *session, wish wire.SessionResume) *pump {
+	return &pump{
+		session: s, position: wish.From, needState: wish.State,
+		generation: s.link.box.begin(s.lane, wish.From),
+	}
+}
+
+// attempt connects to the holder and forwards until something ends it: errDone,
+// errWish, or a fault after which another attempt makes sense.
+func (p *pump) attempt(ctx context.Context) error {
+	s := p.session
+	dialing, cancel := context.WithTimeout(ctx, dialHolder)
+	conn, err := s.link.u.options.Sessions.Dial(dialing, s.id)
+	cancel()
+	if errors.Is(err, ErrNoHolder) {
+		return p.sendRemains(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("connect to holder: %w", err)
+	}
+	p.partial, p.shorten = false, nil
+	attach := &wire.HolderAttach{Want: wire.WantStream, From: p.position, Window: streamWindow, LagMS: lagMS, History: lagHistory}
+	if p.needState {
+		attach.Want, attach.From, attach.History = wire.WantState, wire.Position{}, stateHistory
+		p.shorten = make(chan wire.Position, 1)
+	}
+	shorten := p.shorten
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		<-ctx.Done()
+		return conn.Close()
+	})
+	group.Go(func() error {
+		if err := conn.Send(attach); err != nil {
+			return fmt.Errorf("attach to holder: %w", err)
+		}
+		return p.confirm(ctx, conn, shorten)
+	})
+	group.Go(func() error { return p.forward(ctx, conn) })
+	group.Go(func() error {
+		select {
+		case p.wish = <-s.resumes:
+			return errWish
+		case <-ctx.Done():
+			return nil
+		}
+	})
+	return group.Wait()
+}
+
+// confirm acknowledges to the holder what the socket has taken.
+func (p *pump) confirm(ctx context.Context, conn Conn, shorten <-chan wire.Position) error {
+	box, lane := p.session.link.box, p.session.lane
+	var last uint64
+	for {
+		select {
+		case <-lane.wrote:
+		case from := <-shorten:
+			again := &wire.HolderAttach{Want: wire.WantStream, From: from, Window: streamWindow, LagMS: lagMS, History: lagHistory}
+			if err := conn.Send(again); err != nil {
+				return fmt.Errorf("attach to holder: %w", err)
+			}
+		case <-ctx.Done():
+			return nil
+		}
+		offset, current := box.confirmedOffset(lane, p.generation)
+		if !current || offset <= last {
+			continue
+		}
+		if err := conn.Send(&wire.Ack{Offset: offset}); err != nil {
+			return fmt.Errorf("acknowledge to holder: %w", err)
+		}
+		last = offset
+	}
+}
+
+// forward takes the holder's frames into the lane.
+func (p *pump) forward(ctx context.Context, conn Conn) error {
+	for {
+		f, err := conn.Receive()
+		if err != nil {
+			if p.exited {
+				return errDone
+			}
+			return fmt.Errorf("read from holder: %w", err)
+		}
+		if err := p.take(ctx, f); err != nil {
+			return err
+		}
+		if p.exited {
+			return errDone
+		}
+	}
+}
+
+// take trims what the server has, refuses what would leave a hole, and puts
+// the rest into the lane with the link's handle.
+func (p *pump) take(ctx context.Context, f wire.Frame) error {
+	box, lane := p.session.link.box, p.session.lane
+	switch f := f.(type) {
+	case *wire.Output:
+		end := f.Offset + uint64(len(f.Data))
+		switch {
+		case p.needState || f.Offset > p.position.Offset:
+			return errHole
+		case end <= p.position.Offset:
+			return nil
+		}
+		data := f.Data[p.position.Offset-f.Offset:]
+		f = &wire.Output{Handle: lane.handle, Offset: p.position.Offset, Data: data}
+		if err := box.put(ctx, lane, f); err != nil {
+			return err
+		}
+		p.position.Offset = end
+	case *wire.Resize:
+		if fresh, err := p.mark(f.Offset, f.Ordinal); !fresh {
+			return err
+		}
+		f.Handle = lane.handle
+		if err := box.put(ctx, lane, f); err != nil {
+			return err
+		}
+		p.position.Marks = f.Ordinal
+	case *wire.Reset:
+		if fresh, err := p.mark(f.Offset, f.Ordinal); !fresh {
+			return err
+		}
+		f.Handle = lane.handle
+		if err := box.put(ctx, lane, f); err != nil {
+			return err
+		}
+		p.position.Marks = f.Ordinal
+	case *wire.Gap:
+		p.needState, p.partial = true, false
+		p.position.Offset = f.Offset + f.Lost
+		box.skip(lane, f)
+	case *wire.State:
+		return p.takeState(ctx, f)
+	case *wire.Exit:
+		if p.needState || f.Offset > p.position.Offset {
+			return errHole
+		}
+		f.Handle = lane.handle
+		if err := box.put(ctx, lane, f); err != nil {
+			return err
+		}
+		p.exited = true
+	}
+	// Live, updates and what belongs to input come by the other connection or
+	// are of no use to the server.
+	return nil
+}
+
+// mark says whether a numbered mark is the next one.
+func (p *pump) mark(offset uint64, ordinal uint32) (fresh bool, err error) {
+	switch {
+	case p.needState:
+		return false, errHole
+	case ordinal <= p.position.Marks:
+		return false, nil
+	case ordinal != p.position.Marks+1 || offset != p.position.Offset:
+		return false, errHole
+	}
+	return true, nil
+}
+
+func (p *pump) takeState(ctx context.Context, f *wire.State) error {
+	if !f.First && !p.partial {
+		return errHole
+	}
+	p.needState, p.partial = true, true
+	if err := p.putState(ctx, f); err != nil {
+		return err
+	}
+	if !f.Last {
+		return nil
+	}
+	p.needState, p.partial = false, false
+	p.position = f.Position
+	if p.shorten != nil {
+		p.shorten <- p.position
+		p.shorten = nil
+	}
+	return nil
+}
+
+// putState puts a State into the lane in small pieces, between which other
+// sessions get their turn.
+func (p *pump) putState(ctx context.Context, f *wire.State) error {
+	data := f.Data
+	for first := true; first || len(data) > 0; first = false {
+		n := min(len(data), statePiece)
+		piece := &wire.State{
+			Handle: p.session.lane.handle, Position: f.Position, Cols: f.Cols, Rows: f.Rows,
+			First: f.First && first, Last: f.Last && n == len(data), Data: data[:n],
+		}
+		data = data[n:]
+		if err := p.session.link.box.put(ctx, p.session.lane, piece); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sendRemains forwards what an ended session left: nothing when the server is
+// at its end already, else its last state; then how it ended.
+func (p *pump) sendRemains(ctx context.Context) error {
+	s := p.session
+	remains, err := s.link.u.options.Sessions.Remains(ctx, s.id)
+	if err != nil {
+		return fmt.Errorf("read what the session left: %w", err)
+	}
+	if p.exited {
+		return errDone
+	}
+	if (p.needState || p.position.Before(remains.End)) && len(remains.State) > 0 && remains.Cols > 0 && remains.Rows > 0 {
+		if p.position.Before(remains.End) && !p.needState {
+			s.link.box.skip(s.lane, &wire.Gap{Offset: p.position.Offset, Lost: remains.End.Offset - p.position.Offset})
+		}
+		state := &wire.State{Position: remains.End, Cols: remains.Cols, Rows: remains.Rows, First: true, Last: true, Data: remains.State}
+		if err := p.putState(ctx, state); err != nil {
+			return err
+		}
+		p.position, p.needState = remains.End, false
+	}
+	if remains.Exit == nil {
+		return errDone
+	}
+	exit := &wire.Exit{Handle: s.handle, Offset: p.position.Offset, Code: int32(remains.Exit.Code), Signal: remains.Exit.Signal}
+	if err := s.link.box.put(ctx, s.lane, exit); err != nil {
+		return err
+	}
+	p.exited = true
+	return errDone
+}
