@@ -1,3 +1,4 @@
+import { WireError } from './bytes'
 import { Shape } from './json'
 
 /**
@@ -15,6 +16,8 @@ export interface Session {
   agent: string
   state: SessionState
   exit: { code: number; signal: string } | null
+  /** Why the session is lost, when it is. */
+  lost_reason: string
   /** Whether the host is connected now. */
   online: boolean
   /** Milliseconds since the host was last heard of, when it is offline. */
@@ -33,6 +36,10 @@ export interface Session {
   bell: number
   viewers: number
   size_owner: { kind: 'viewer' | 'local' | 'none'; mine: boolean }
+  /** The program does not read its input. */
+  input_blocked: boolean
+  /** A fault on the host that the person should know, empty when there is none. */
+  warning: string
 }
 
 export type SessionState = 'running' | 'exited' | 'lost'
@@ -56,10 +63,18 @@ export interface Host {
   id: string
   name: string
   online: boolean
-  /** Milliseconds since the host was last heard of, when it is offline. */
+  /** Milliseconds since it connected; 0 while it is offline. */
+  connected_ms: number
+  /** Milliseconds since it was last connected; 0 while it is online, −1 when it never was. */
   last_seen_ms: number
+  /** Milliseconds since it was enrolled. */
+  created_ms: number
+  /** The daemon's version, empty when it never connected. */
   version: string
-  os: string
+  /** How many of its sessions run. */
+  sessions: number
+  /** A standing fault, such as a second daemon with the same token; empty when there is none. */
+  problem: string
 }
 
 /** The whole of what a viewer may see. */
@@ -94,6 +109,7 @@ export function parseSession(value: unknown): Session {
       const fields = Shape.of(exit, 'session.exit')
       return { code: fields.number('code', 0), signal: fields.string('signal', '') }
     }),
+    lost_reason: from.string('lost_reason', ''),
     online: from.boolean('online'),
     last_seen_ms: from.number('last_seen_ms', 0),
     cols: from.number('cols', 0),
@@ -107,6 +123,8 @@ export function parseSession(value: unknown): Session {
     bell: from.number('bell', 0),
     viewers: from.number('viewers', 0),
     size_owner: from.optional('size_owner', parseOwner) ?? { kind: 'none', mine: false },
+    input_blocked: from.boolean('input_blocked'),
+    warning: from.string('warning', ''),
   }
 }
 
@@ -142,13 +160,31 @@ export function parseHost(value: unknown): Host {
     id: from.string('id'),
     name: from.string('name', ''),
     online: from.boolean('online'),
+    connected_ms: from.number('connected_ms', 0),
     last_seen_ms: from.number('last_seen_ms', 0),
+    created_ms: from.number('created_ms', 0),
     version: from.string('version', ''),
-    os: from.string('os', ''),
+    sessions: from.number('sessions', 0),
+    problem: from.string('problem', ''),
   }
 }
 
+/** Reads a snapshot. An item that cannot be read is left out; it must not hide the others. */
 export function parseSnapshot(value: unknown): Snapshot {
   const from = Shape.of(value, 'snapshot')
-  return { hosts: from.list('hosts', parseHost), sessions: from.list('sessions', parseSession) }
+  return {
+    hosts: from.list('hosts', readable(parseHost)).filter((host) => host !== null),
+    sessions: from.list('sessions', readable(parseSession)).filter((session) => session !== null),
+  }
+}
+
+function readable<T>(parse: (value: unknown) => T): (value: unknown) => T | null {
+  return (value) => {
+    try {
+      return parse(value)
+    } catch (error) {
+      if (error instanceof WireError) return null
+      throw error
+    }
+  }
 }

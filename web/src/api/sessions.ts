@@ -1,0 +1,37 @@
+import { nothing, part, request, textField } from './client'
+
+export interface StartOptions {
+  name?: string
+  /** The name of a known agent; exactly one of agent and argv is given. */
+  agent?: string
+  argv?: string[]
+  cwd?: string
+  cols?: number
+  rows?: number
+}
+
+function path(host: string, id: string): string {
+  return `/sessions/${part(id)}?host=${part(host)}`
+}
+
+/** Starts a session on a host and returns its id. */
+export function startSession(host: string, options: StartOptions): Promise<string> {
+  return request('POST', `/hosts/${part(host)}/sessions`, textField('id'), options)
+}
+
+export function renameSession(host: string, id: string, name: string): Promise<void> {
+  return request('PATCH', path(host, id), nothing, { name })
+}
+
+/** How a session is stopped, from the gentlest to the last resort. */
+export type Stop = 'esc' | 'ctrl-c' | 'kill'
+
+/** Stops what a session does, without needing the socket. */
+export function stopSession(host: string, id: string, how: Stop): Promise<void> {
+  return request('POST', `/sessions/${part(id)}/stop?host=${part(host)}`, nothing, { how })
+}
+
+/** Removes an ended session from the list for good. */
+export function forgetSession(host: string, id: string): Promise<void> {
+  return request('DELETE', path(host, id), nothing)
+}

@@ -1,0 +1,343 @@
+import { inputLifetime, inputStatus, maxInput, type InputKind } from '@/wire'
+import { describeInputs } from './returned'
+
+/** One thing a person did that is not known to have reached the program yet. */
+export interface PendingInput {
+  /** Rises with every input of the attachment. */
+  readonly id: number
+  readonly kind: InputKind
+  readonly data: Uint8Array
+  /** When it was typed, on the clock of now(). */
+  readonly typedAt: number
+  /** The id of the dialog that was on screen then, empty for none. */
+  readonly prompt: string
+  /**
+   * waiting: not sent yet, goes out when the connection is back in time. sent: on its way. unconfirmed: may or may not
+   * have arrived; the holder is being asked.
+   */
+  readonly state: 'waiting' | 'sent' | 'unconfirmed'
+}
+
+/** Why input came back. */
+export type ReturnReason =
+  | 'offline' // not connected, and not back in time
+  | 'late' // older than ten seconds when the connection was back
+  | 'changed' // the dialog on screen was another one when the connection was back
+  | 'host_offline'
+  | 'blocked' // the program does not read its input
+  | 'ended'
+  | 'forbidden'
+  | 'invalid'
+  | 'too_large'
+  | 'refused'
+  | 'unconfirmed' // nobody could say any more whether it arrived
+
+/** Input that was not written to the program and is the person's again. */
+export interface ReturnedInput {
+  inputs: PendingInput[]
+  /** The inputs as a person reads them. */
+  text: string
+  reason: ReturnReason
+}
+
+export interface InputQueueOptions {
+  now(): number
+  newClient(): string
+  /** Sends one input on the open attachment. */
+  send(input: { client: string; seq: number; kind: number; age: number; data: Uint8Array }): void
+  retire(client: string): void
+  changed(): void
+  returned(returned: ReturnedInput): void
+  applied(id: number): void
+}
+
+interface Item {
+  id: number
+  seq: number
+  kind: InputKind
+  data: Uint8Array
+  typedAt: number
+  prompt: string
+  sent: boolean
+  /** The holder or server said that nothing of it was or will be written. */
+  refused: boolean
+}
+
+/** The inputs of one client id. */
+interface Batch {
+  client: string
+  items: Item[]
+  lastSeq: number
+  applied: number
+  /** Set when the id is being retired; items wait for the answer. */
+  reason: ReturnReason | null
+}
+
+/** Bounds of what may wait unacknowledged. More is handed back at once. */
+const maxPending = 512
+const maxPendingBytes = 1 << 20
+
+const reasons: Record<number, ReturnReason> = {
+  [inputStatus.late]: 'late',
+  [inputStatus.blocked]: 'blocked',
+  [inputStatus.ended]: 'ended',
+  [inputStatus.hostOffline]: 'host_offline',
+  [inputStatus.forbidden]: 'forbidden',
+  [inputStatus.invalid]: 'invalid',
+}
+
+/**
+ * The person's side of "nothing is doubled, nothing vanishes, nothing arrives by surprise" (DESIGN §1.2).
+ *
+ * Inputs of one client id carry seq 1, 2, 3… and stay here until the holder says Applied. After a break they are sent
+ * again, unchanged, only while every one of them is younger than ten seconds and the dialog that the person saw is
+ * still up. Otherwise the id is retired: the holder answers with the last seq it applied and refuses the id for ever,
+ * and what is above goes back to the person. While that answer is open new input goes back as well, because it was
+ * typed behind the one that failed.
+ */
+export class InputQueue {
+  private active: Batch
+  private retiring: Batch[] = []
+  private open = false
+  private closedAt: number
+  private prompt = ''
+  private nextId = 1
+  private timer: ReturnType<typeof setTimeout> | undefined
+  private disposed = false
+
+  constructor(private readonly options: InputQueueOptions) {
+    this.active = this.newBatch()
+    this.closedAt = options.now()
+  }
+
+  /** The id that new input gets. */
+  get client(): string {
+    return this.active.client
+  }
+
+  /** The last seq of the present id that the holder has applied. */
+  get applied(): number {
+    return this.active.applied
+  }
+
+  get pending(): PendingInput[] {
+    const waiting = this.retiring.flatMap((batch) => batch.items.map((item) => this.view(item, true)))
+    return [...waiting, ...this.active.items.map((item) => this.view(item, false))]
+  }
+
+  get idle(): boolean {
+    return this.active.items.length === 0 && this.retiring.length === 0
+  }
+
+  /** Takes an input and returns its id. It is sent now, or waits, or is handed back at once. */
+  add(kind: InputKind, data: Uint8Array): number {
+    const item: Item = {
+      id: this.nextId++,
+      seq: this.active.lastSeq + 1,
+      kind,
+      data,
+      typedAt: this.options.now(),
+      prompt: this.prompt,
+      sent: false,
+      refused: false,
+    }
+    const barrier = this.barrier(item)
+    if (barrier !== null) {
+      this.giveBack([item], barrier)
+      return item.id
+    }
+    this.active.lastSeq = item.seq
+    this.active.items.push(item)
+    if (this.open) this.send(this.active, item)
+    this.schedule()
+    this.options.changed()
+    return item.id
+  }
+
+  private barrier(item: Item): ReturnReason | null {
+    if (item.data.length > maxInput) return 'too_large'
+    const waiting = this.retiring.find((batch) => !this.expired(batch))
+    if (waiting?.reason) return waiting.reason
+    const bytes = this.active.items.reduce((sum, other) => sum + other.data.length, item.data.length)
+    if (this.active.items.length >= maxPending || bytes > maxPendingBytes) return 'blocked'
+    if (!this.open && this.options.now() - this.closedAt >= inputLifetime) return 'offline'
+    return null
+  }
+
+  /** Whether everything of a batch is too old for any holder to write it, so that new input need not wait for it. */
+  private expired(batch: Batch): boolean {
+    const newest = batch.items.at(-1)
+    return newest === undefined || this.age(newest) >= inputLifetime
+  }
+
+  /** The dialog on screen changed. */
+  setPrompt(prompt: string): void {
+    this.prompt = prompt
+  }
+
+  /** The attachment is (again) there, with this dialog on screen. */
+  opened(prompt: string): void {
+    this.open = true
+    this.prompt = prompt
+    for (const batch of this.retiring) this.options.retire(batch.client)
+    const { items } = this.active
+    if (items.some((item) => this.age(item) >= inputLifetime)) this.retireActive('late')
+    else if (items.some((item) => item.prompt !== prompt)) this.retireActive('changed')
+    else for (const item of items) this.send(this.active, item)
+    this.schedule()
+    this.options.changed()
+  }
+
+  /** The attachment is gone; whether what was sent has arrived is not known. */
+  closed(): void {
+    if (!this.open) return
+    this.open = false
+    this.closedAt = this.options.now()
+    this.schedule()
+  }
+
+  /** The session's host is back: what could not be asked before is asked now. */
+  hostBack(): void {
+    if (!this.open) return
+    for (const batch of this.retiring) this.options.retire(batch.client)
+  }
+
+  /** Takes an InputAck; false when the client is not one of this queue. */
+  acked(client: string, seq: number, status: number): boolean {
+    const batch = [this.active, ...this.retiring].find((candidate) => candidate.client === client)
+    if (batch === undefined) return false
+    if (status === inputStatus.applied) this.applyUpTo(batch, seq)
+    else if (status === inputStatus.retired) this.retired(batch, seq)
+    else this.refused(batch, seq, status)
+    this.schedule()
+    this.options.changed()
+    return true
+  }
+
+  /** Hands everything back that is still here; the attachment is at its end. */
+  dispose(): void {
+    if (this.disposed) return
+    this.disposed = true
+    clearTimeout(this.timer)
+    const batches = [...this.retiring, this.active]
+    this.retiring = []
+    for (const batch of batches) {
+      if (this.open && batch.items.some((item) => item.sent)) this.options.retire(batch.client)
+      this.giveBack(
+        batch.items.filter((item) => item.sent && !item.refused),
+        'unconfirmed',
+      )
+      this.giveBack(
+        batch.items.filter((item) => !item.sent || item.refused),
+        batch.reason ?? 'offline',
+      )
+    }
+    this.active = this.newBatch()
+  }
+
+  private newBatch(): Batch {
+    return { client: this.options.newClient(), items: [], lastSeq: 0, applied: 0, reason: null }
+  }
+
+  private view(item: Item, retiring: boolean): PendingInput {
+    const { id, kind, data, typedAt, prompt } = item
+    const state = retiring ? 'unconfirmed' : item.sent ? 'sent' : 'waiting'
+    return { id, kind, data, typedAt, prompt, state }
+  }
+
+  private age(item: Item): number {
+    return Math.max(0, Math.round(this.options.now() - item.typedAt))
+  }
+
+  private send(batch: Batch, item: Item): void {
+    item.sent = true
+    const { seq, kind, data } = item
+    this.options.send({ client: batch.client, seq, kind, age: this.age(item), data })
+  }
+
+  private applyUpTo(batch: Batch, seq: number): void {
+    batch.applied = Math.max(batch.applied, seq)
+    const done = batch.items.filter((item) => item.seq <= seq)
+    batch.items = batch.items.filter((item) => item.seq > seq)
+    for (const item of done) this.options.applied(item.id)
+  }
+
+  private retired(batch: Batch, seq: number): void {
+    this.applyUpTo(batch, seq)
+    const rest = batch.items
+    this.forget(batch)
+    this.giveBack(rest, batch.reason ?? 'refused')
+  }
+
+  private refused(batch: Batch, seq: number, status: number): void {
+    const reason = reasons[status] ?? 'refused'
+    if (status === inputStatus.gap) {
+      this.applyUpTo(batch, seq)
+    } else {
+      for (const item of batch.items) if (item.seq === seq) item.refused = true
+    }
+    // A gap or a stranger's answer names no input that was refused; then the answer to Retire tells.
+    if (batch === this.active) this.retireActive(reason)
+    else if (batch.items.every((item) => item.refused)) this.release(batch)
+  }
+
+  /** Ends the use of the present id. What was never sent or was refused comes back now, the rest with the answer. */
+  private retireActive(reason: ReturnReason): void {
+    const batch = this.active
+    batch.reason = reason
+    this.active = this.newBatch()
+    if (batch.lastSeq === 0) return
+    const open = batch.items.some((item) => item.sent && !item.refused)
+    if (open) {
+      this.retiring.push(batch)
+      if (this.open) this.options.retire(batch.client)
+      return
+    }
+    if (this.open && batch.items.some((item) => item.sent)) this.options.retire(batch.client)
+    this.giveBack(batch.items, reason)
+  }
+
+  private release(batch: Batch): void {
+    this.forget(batch)
+    this.giveBack(batch.items, batch.reason ?? 'refused')
+  }
+
+  private forget(batch: Batch): void {
+    if (batch === this.active) this.active = this.newBatch()
+    else this.retiring = this.retiring.filter((other) => other !== batch)
+  }
+
+  private giveBack(items: Item[], reason: ReturnReason): void {
+    if (items.length === 0) return
+    const inputs = items.map((item) => this.view(item, false))
+    this.options.returned({ inputs, text: describeInputs(inputs), reason })
+  }
+
+  /** While nothing can be sent, input turns ten seconds old by itself. */
+  private schedule(): void {
+    clearTimeout(this.timer)
+    const oldest = this.active.items[0]
+    if (this.open || this.disposed || oldest === undefined) return
+    this.timer = setTimeout(() => this.expire(), Math.max(0, inputLifetime - this.age(oldest)))
+  }
+
+  private expire(): void {
+    if (this.open || this.active.items.length === 0) return
+    const batch = this.active
+    // The tail that no one has sent is certainly not written; only the head needs the holder's word.
+    const tail = batch.items.filter((item) => !item.sent)
+    batch.items = batch.items.filter((item) => item.sent)
+    this.active = this.newBatch()
+    if (batch.items.length > 0) {
+      batch.reason = 'late'
+      this.retiring.push(batch)
+    }
+    this.giveBack(tail, 'offline')
+    this.options.changed()
+  }
+}
+
+/** The bytes of a text input. */
+export function textBytes(text: string): Uint8Array {
+  return new TextEncoder().encode(text)
+}

@@ -1,0 +1,155 @@
+import {
+  describeInputs,
+  type Attachment,
+  type PendingInput,
+  type ReturnedInput,
+  type ReturnReason,
+} from '@/link'
+import { defineStore } from 'pinia'
+import { reactive } from 'vue'
+import { names, readJSON, remove, writeJSON } from './storage'
+
+/** Text that was on its way to a program and came back. */
+export interface Returned {
+  text: string
+  /** Why, as a sentence for the person. */
+  why: string
+  reason: ReturnReason
+}
+
+interface Draft {
+  text: string
+  returned: Returned | null
+  /** When it was last written to (Date.now), to know which is the oldest. */
+  at: number
+}
+
+const prefix = 'agent-helm.draft.'
+/** Drafts kept in this browser; the one not touched for the longest goes first. */
+const mostDrafts = 100
+/** The longest text that is kept across a reload, in characters. */
+const longestKept = 200_000
+
+const sentences: Record<ReturnReason, string> = {
+  offline: 'Not sent: there was no connection.',
+  late: 'Not sent: the connection came back too late to type it safely.',
+  changed: 'Not sent: the question on screen had changed.',
+  host_offline: 'Not sent: the host is not connected.',
+  blocked: 'Not sent: the program does not read its input.',
+  ended: 'Not sent: the program has ended.',
+  forbidden: 'Not sent: this device may not type here.',
+  invalid: 'Not sent: the program cannot take this.',
+  too_large: 'Not sent: this is too long for one message.',
+  refused: 'Not sent: the host did not take it.',
+  unconfirmed: 'It is not known whether this arrived. Look before you send it again.',
+}
+
+function isDraft(value: unknown): value is Draft {
+  const draft = value as Draft | null
+  return (
+    typeof draft === 'object' &&
+    draft !== null &&
+    typeof draft.text === 'string' &&
+    typeof draft.at === 'number'
+  )
+}
+
+function load(): Record<string, Draft> {
+  const drafts: Record<string, Draft> = {}
+  for (const name of names(prefix)) {
+    const value = readJSON(name)
+    if (isDraft(value))
+      drafts[name.slice(prefix.length)] = { text: value.text, returned: value.returned ?? null, at: value.at }
+    else remove(name)
+  }
+  const byAge = Object.entries(drafts).sort(([, a], [, b]) => b.at - a.at)
+  for (const [key] of byAge.slice(mostDrafts)) {
+    delete drafts[key]
+    remove(prefix + key)
+  }
+  return drafts
+}
+
+/**
+ * What the person wrote and has not sent, and what was sent and came back, per session. Written to storage with every
+ * change: phones end pages without asking.
+ */
+export const useDraftsStore = defineStore('drafts', () => {
+  const drafts = reactive(load())
+  /** What came back since the page was loaded, as input, so that pieces read as one text in the order of typing. */
+  const pieces = new Map<string, { before: string; inputs: PendingInput[] }>()
+
+  function change(key: string, with_: (draft: Draft) => Draft): void {
+    const draft = { ...with_(drafts[key] ?? { text: '', returned: null, at: 0 }), at: Date.now() }
+    if (draft.text === '' && draft.returned === null) {
+      delete drafts[key]
+      remove(prefix + key)
+      return
+    }
+    drafts[key] = draft
+    writeJSON(prefix + key, { ...draft, text: draft.text.slice(0, longestKept) })
+  }
+
+  /** The draft of a session. */
+  function text(key: string): string {
+    return drafts[key]?.text ?? ''
+  }
+
+  function set(key: string, text: string): void {
+    change(key, (draft) => ({ ...draft, text }))
+  }
+
+  /** Text that came back unsent, or null. */
+  function returned(key: string): string | null {
+    return drafts[key]?.returned?.text ?? null
+  }
+
+  /** Why it came back, as a sentence, or null. */
+  function why(key: string): string | null {
+    return drafts[key]?.returned?.why ?? null
+  }
+
+  /** Puts what came back into the draft, in front of what was written since. */
+  function takeReturned(key: string): void {
+    pieces.delete(key)
+    change(key, (draft) => {
+      const back = draft.returned?.text ?? ''
+      return { ...draft, text: [back, draft.text].filter((part) => part !== '').join('\n'), returned: null }
+    })
+  }
+
+  function dropReturned(key: string): void {
+    pieces.delete(key)
+    change(key, (draft) => ({ ...draft, returned: null }))
+  }
+
+  /** Takes input that a link handed back. */
+  function giveBack(key: string, back: ReturnedInput): void {
+    change(key, (draft) => {
+      const known = draft.returned === null ? undefined : pieces.get(key)
+      const before = known?.before ?? draft.returned?.text ?? ''
+      const inputs = [...(known?.inputs ?? []), ...back.inputs].sort(
+        (a, b) => a.typedAt - b.typedAt || a.id - b.id,
+      )
+      pieces.set(key, { before, inputs })
+      const text = [before, describeInputs(inputs)].filter((part) => part !== '').join('\n')
+      return { ...draft, returned: { text, why: sentences[back.reason], reason: back.reason } }
+    })
+  }
+
+  /** Receives what comes back of an attachment's input, until the returned function is called. */
+  function follow(key: string, attachment: Attachment): () => void {
+    return attachment.on('returned', (back) => giveBack(key, back))
+  }
+
+  /** Whether anything unsent is here; the app does not reload itself then. */
+  function anyText(): boolean {
+    return Object.values(drafts).some((draft) => draft.text !== '' || draft.returned !== null)
+  }
+
+  function forget(key: string): void {
+    change(key, () => ({ text: '', returned: null, at: 0 }))
+  }
+
+  return { text, set, returned, why, takeReturned, dropReturned, giveBack, follow, anyText, forget }
+})

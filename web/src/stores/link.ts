@@ -1,0 +1,104 @@
+import { access, loadProof, redeemCode, redeemTicket, saveProof, signOut as endSession } from '@/api'
+import { ViewerLink, type Attachment, type LinkEvent, type LinkStatus } from '@/link'
+import { sessionKey } from '@/wire'
+import { defineStore } from 'pinia'
+import { onScopeDispose, ref, shallowRef } from 'vue'
+import { useDraftsStore } from './drafts'
+
+function socketUrl(): string {
+  const { protocol, host } = window.location
+  return `${protocol === 'https:' ? 'wss' : 'ws'}://${host}/api/ws`
+}
+
+/**
+ * The connection of this app to its server: who we are to it and whether it is there. Bytes do not pass through here;
+ * attachments carry them.
+ */
+export const useLinkStore = defineStore('link', () => {
+  const drafts = useDraftsStore()
+  const status = ref<LinkStatus>('connecting')
+  /** When (Date.now) the server last gave a sign of life. */
+  const lastLiveAt = ref<number | null>(null)
+  /** Milliseconds to the server and back, once measured. */
+  const rttMs = ref<number | null>(null)
+  const serverVersion = ref('')
+  /** Plain HTTP: no notifications, no installation, no clipboard by button. */
+  const insecure = ref(!window.isSecureContext)
+  const me = shallowRef<{ device: string; scopes: string[] } | null>(null)
+  /** The last fault that the server explained. */
+  const problem = shallowRef<{ code: string; message: string } | null>(null)
+
+  const link = new ViewerLink({ url: socketUrl(), version: __COMMIT__, proof: loadProof, access })
+  link.on('status', (now) => {
+    status.value = now
+    if (now === 'live') problem.value = null
+  })
+  // Once a second is enough for an age that is shown in seconds, and keeps a busy stream out of the renderer.
+  link.on('alive', (at) => {
+    if (lastLiveAt.value === null || at - lastLiveAt.value >= 1000) lastLiveAt.value = at
+  })
+  link.on('roundTrip', (ms) => (rttMs.value = Math.round(ms)))
+  link.on('welcome', (welcome) => {
+    serverVersion.value = welcome.version
+    me.value = { device: welcome.device, scopes: welcome.scopes }
+  })
+  link.on('problem', (fault) => (problem.value = fault))
+  onScopeDispose(() => link.dispose())
+
+  /** Connects, and stays connected until signOut. Called once, by the app. */
+  function start(): void {
+    link.start()
+  }
+
+  /** Tries now. */
+  function retry(): void {
+    link.retry()
+  }
+
+  async function signInWithTicket(ticket: string, name: string): Promise<void> {
+    await redeemTicket(ticket, name)
+    link.start()
+  }
+
+  async function signInWithCode(code: string, name: string): Promise<void> {
+    await redeemCode(code, name)
+    link.start()
+  }
+
+  /** Ends this device's access on the server, then here. Fails when the server cannot be told. */
+  async function signOut(): Promise<void> {
+    if (me.value !== null) await endSession(me.value.device)
+    saveProof('')
+    me.value = null
+    link.stop('signed_out')
+  }
+
+  /** Opens a session; what its input hands back goes to the drafts. The caller disposes it. */
+  function attach(host: string, id: string): Attachment {
+    const attachment = link.attach(host, id)
+    drafts.follow(sessionKey({ host, id }), attachment)
+    return attachment
+  }
+
+  /** Calls listener with every change of hosts and sessions. */
+  function onEvent(listener: (event: LinkEvent) => void): () => void {
+    return link.on('event', listener)
+  }
+
+  return {
+    status,
+    lastLiveAt,
+    rttMs,
+    serverVersion,
+    insecure,
+    me,
+    problem,
+    start,
+    retry,
+    signInWithTicket,
+    signInWithCode,
+    signOut,
+    attach,
+    onEvent,
+  }
+})
