@@ -153,8 +153,8 @@ type DeviceStore interface {
 	Device(ctx context.Context, id string) (DeviceRecord, error)
 	// Devices lists those that are not revoked, newest first.
 	Devices(ctx context.Context) ([]DeviceRecord, error)
-	// RevokeDevice marks a device and removes its logins. It fails with
-	// CodeUnknownDevice; revoking twice is no fault.
+	// RevokeDevice marks a device. Its logins stay, so that its browser can be
+	// told. It fails with CodeUnknownDevice; revoking twice is no fault.
 	RevokeDevice(ctx context.Context, id string, at time.Time) error
 	// SeeDevices records in one write when devices were last here.
 	SeeDevices(ctx context.Context, seen map[string]time.Time) error
@@ -167,9 +167,6 @@ type DeviceStore interface {
 	// ConfirmLogin records the first use of a login that replaces another: that
 	// one is marked, and other successors of it, which nobody used, are removed.
 	ConfirmLogin(ctx context.Context, id Hash, at time.Time) error
-	// RemoveLogins signs a device out; it stays paired in the list until it is
-	// revoked or expires.
-	RemoveLogins(ctx context.Context, device string) error
 }
 
 // TokenRecord is a bearer token: of a script, or of a host when Host is set.

@@ -57,7 +57,7 @@ func (s *Store) VerifyAudit(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("verify audit lines: %w", err)
 	}
-	defer rows.Close() //nolint:errcheck // rows.Err below has everything that matters
+	defer rows.Close()
 	var previous []byte
 	for expected := int64(1); rows.Next(); expected++ {
 		var stored []byte

@@ -88,7 +88,7 @@ func (s *Store) Devices(ctx context.Context) ([]server.DeviceRecord, error) {
 		"SELECT "+deviceColumns+" FROM devices d WHERE d.revoked_at = 0 ORDER BY d.created_at DESC, d.id")
 }
 
-// RevokeDevice marks a device and removes its logins.
+// RevokeDevice marks a device.
 func (s *Store) RevokeDevice(ctx context.Context, id string, at time.Time) error {
 	return s.write(ctx, "revoke device", func(tx *sql.Tx) error {
 		const update = "UPDATE devices SET revoked_at = CASE revoked_at WHEN 0 THEN ? ELSE revoked_at END WHERE id = ?"
@@ -96,11 +96,7 @@ func (s *Store) RevokeDevice(ctx context.Context, id string, at time.Time) error
 		if err != nil {
 			return err
 		}
-		if err := needRow(result, server.CodeUnknownDevice); err != nil {
-			return err
-		}
-		_, err = tx.ExecContext(ctx, "DELETE FROM logins WHERE device_id = ?", id)
-		return err
+		return needRow(result, server.CodeUnknownDevice)
 	})
 }
 
@@ -182,14 +178,6 @@ func (s *Store) ConfirmLogin(ctx context.Context, id server.Hash, at time.Time) 
 			}
 		}
 		return nil
-	})
-}
-
-// RemoveLogins signs a device out.
-func (s *Store) RemoveLogins(ctx context.Context, device string) error {
-	return s.write(ctx, "remove logins", func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "DELETE FROM logins WHERE device_id = ?", device)
-		return err
 	})
 }
 

@@ -70,7 +70,7 @@ func list[T any](ctx context.Context, db *sql.DB, what string, scan func(scanner
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", what, err)
 	}
-	defer rows.Close() //nolint:errcheck // rows.Err below has everything that matters
+	defer rows.Close()
 	items := []T{}
 	for rows.Next() {
 		item, err := scan(rows)
