@@ -162,6 +162,8 @@ type Uplink struct {
 
 	mu     sync.Mutex
 	status Status
+	// current is the link being served, nil between two.
+	current *link
 }
 
 // New returns an Uplink; Run makes it work.
@@ -298,7 +300,9 @@ func (u *Uplink) connect(ctx context.Context, proved func()) ended {
 		return classify(err)
 	}
 	l := newLink(u, socket, proved)
+	u.setCurrent(l)
 	err = l.run(ctx)
+	u.setCurrent(nil)
 	result := classify(err)
 	if l.restart > 0 && result.state == StateReconnecting {
 		result.after = l.restart
@@ -307,6 +311,12 @@ func (u *Uplink) connect(ctx context.Context, proved func()) ended {
 }
 
 var errNotWatched = errors.New("the policy of this host turns watching off: run agent-helm policy")
+
+func (u *Uplink) setCurrent(l *link) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.current = l
+}
 
 // warn sets or, with an empty text, removes one warning.
 func (u *Uplink) warn(topic, text string) {

@@ -1,0 +1,474 @@
+package uplink
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/agent-helm/agent-helm/daemon"
+	"github.com/agent-helm/agent-helm/internal/ring"
+	"github.com/agent-helm/agent-helm/internal/wire"
+)
+
+// fakeHost is this host's sessions in memory. Its holders keep the rules of
+// the holder dialect that the uplink relies on: positions, windows, gaps with
+// a state behind them, and inputs applied once.
+type fakeHost struct {
+	mu      sync.Mutex
+	holders map[string]*fakeHolder
+	changes []chan struct{}
+	calls   []string
+	page    json.RawMessage
+}
+
+func newFakeHost() *fakeHost { return &fakeHost{holders: make(map[string]*fakeHolder)} }
+
+func (h *fakeHost) add(t testing.TB) *fakeHolder {
+	t.Helper()
+	holder := &fakeHolder{
+		id: daemon.NewSessionID(), log: ring.New(64 << 20), wake: make(chan struct{}),
+		applied: make(map[wire.ClientID]uint64), cols: 80, rows: 24,
+	}
+	h.mu.Lock()
+	h.holders[holder.id] = holder
+	h.mu.Unlock()
+	h.signal()
+	return holder
+}
+
+func (h *fakeHost) remove(id string) {
+	h.mu.Lock()
+	delete(h.holders, id)
+	h.mu.Unlock()
+	h.signal()
+}
+
+func (h *fakeHost) signal() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, c := range h.changes {
+		select {
+		case c <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (h *fakeHost) List(context.Context) ([]daemon.Session, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var list []daemon.Session
+	for _, holder := range h.holders {
+		list = append(list, holder.session())
+	}
+	slices.SortFunc(list, func(a, b daemon.Session) int { return bytes.Compare([]byte(a.ID), []byte(b.ID)) })
+	return list, nil
+}
+
+func (h *fakeHost) Subscribe() (<-chan struct{}, func()) {
+	c := make(chan struct{}, 1)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.changes = append(h.changes, c)
+	return c, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.changes = slices.DeleteFunc(h.changes, func(other chan struct{}) bool { return other == c })
+	}
+}
+
+func (h *fakeHost) holder(id string) *fakeHolder {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.holders[id]
+}
+
+func (h *fakeHost) Dial(_ context.Context, id string) (Conn, error) {
+	holder := h.holder(id)
+	if holder == nil {
+		return nil, ErrNoHolder
+	}
+	return holder.dial()
+}
+
+func (h *fakeHost) Remains(_ context.Context, id string) (Remains, error) {
+	holder := h.holder(id)
+	if holder == nil {
+		return Remains{}, errUnknownSession
+	}
+	holder.mu.Lock()
+	defer holder.mu.Unlock()
+	remains := Remains{End: holder.log.End(), Cols: holder.cols, Rows: holder.rows, State: holder.state()}
+	if holder.exit != nil {
+		remains.Exit = &daemon.Exit{Code: int(holder.exit.Code), Signal: holder.exit.Signal}
+	}
+	return remains, nil
+}
+
+func (h *fakeHost) called(call string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.calls = append(h.calls, call)
+}
+
+func (h *fakeHost) made() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.calls)
+}
+
+func (h *fakeHost) Start(_ context.Context, params wire.StartParams) (string, error) {
+	h.called("start " + params.Agent)
+	return daemon.NewSessionID(), nil
+}
+
+func (h *fakeHost) Rename(_ context.Context, id, name string) error {
+	h.called("rename " + name)
+	return nil
+}
+
+func (h *fakeHost) Kill(context.Context, string) error { h.called("kill"); return nil }
+func (h *fakeHost) Signal(_ context.Context, _, signal string) error {
+	h.called("signal " + signal)
+	return nil
+}
+func (h *fakeHost) Forget(context.Context, string) error { h.called("forget"); return nil }
+func (h *fakeHost) Page(context.Context, wire.PageParams) (json.RawMessage, error) {
+	h.called("page")
+	return h.page, nil
+}
+
+// fakeHolder is one session.
+type fakeHolder struct {
+	id string
+
+	mu         sync.Mutex
+	wake       chan struct{} // closed and replaced when something changed
+	log        *ring.Ring
+	cols, rows uint16
+	exit       *wire.Exit
+	gone       bool
+	frozen     bool // it does not read or write
+	broken     int  // so many connections get garbage in their stream
+	applied    map[wire.ClientID]uint64
+	inputs     []*wire.Input
+	sizes      []wire.Frame
+	conns      []*fakeConn
+	dials      int
+	meta       wire.SessionMeta
+}
+
+func (f *fakeHolder) session() daemon.Session {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := daemon.Session{ID: f.id, Name: "fake", Command: "fake", State: daemon.StateRunning, Created: time.Now(), Cols: f.cols, Rows: f.rows}
+	if f.exit != nil {
+		s.State = daemon.StateExited
+		code := int(f.exit.Code)
+		s.ExitCode = &code
+	}
+	return s
+}
+
+func (f *fakeHolder) signal() {
+	close(f.wake)
+	f.wake = make(chan struct{})
+}
+
+// state stands for internal/vt's: the whole stream so far, so that a test can
+// tell whether the server's copy is right.
+func (f *fakeHolder) state() []byte {
+	return append([]byte("state:"), f.tail()...)
+}
+
+func (f *fakeHolder) tail() []byte {
+	var all []byte
+	position := f.log.Start()
+	for {
+		chunk, err := f.log.Read(position, 1<<20)
+		if err != nil || chunk.Next == position {
+			return all
+		}
+		all = append(all, chunk.Data...)
+		position = chunk.Next
+	}
+}
+
+func (f *fakeHolder) print(text []byte) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, err := f.log.Append(f.log.End().Offset, text); err != nil {
+		panic(err)
+	}
+	f.signal()
+}
+
+func (f *fakeHolder) resize(cols, rows uint16) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.cols, f.rows = cols, rows
+	end := f.log.End()
+	if _, err := f.log.Mark(ring.Mark{Offset: end.Offset, Ordinal: end.Marks + 1, Cols: cols, Rows: rows}); err != nil {
+		panic(err)
+	}
+	f.signal()
+}
+
+func (f *fakeHolder) end(code int32) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.exit = &wire.Exit{Offset: f.log.End().Offset, Code: code}
+	f.signal()
+}
+
+// vanish ends the holder: its connections close and new ones fail.
+func (f *fakeHolder) vanish() {
+	f.mu.Lock()
+	f.gone = true
+	conns := f.conns
+	f.conns = nil
+	f.mu.Unlock()
+	for _, c := range conns {
+		c.Close()
+	}
+}
+
+func (f *fakeHolder) freeze(frozen bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.frozen = frozen
+	f.signal()
+}
+
+// forget drops everything from the log but the end.
+func (f *fakeHolder) forget() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.log.Reset(f.log.End())
+	f.signal()
+}
+
+func (f *fakeHolder) written() []*wire.Input {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.inputs)
+}
+
+func (f *fakeHolder) cutConnections() {
+	f.mu.Lock()
+	conns := f.conns
+	f.conns = nil
+	f.mu.Unlock()
+	for _, c := range conns {
+		c.Close()
+	}
+}
+
+func (f *fakeHolder) dial() (Conn, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.dials++
+	if f.gone {
+		return nil, ErrNoHolder
+	}
+	c := &fakeConn{holder: f, closed: make(chan struct{}), out: make(chan wire.Frame, 64)}
+	if f.broken > 0 {
+		f.broken--
+		c.broken = true
+	}
+	c.welcome = wire.HolderWelcome{Session: wire.SessionInfo{
+		ID: f.id, Start: f.log.Start(), End: f.log.End(), Cols: f.cols, Rows: f.rows,
+	}}
+	f.conns = append(f.conns, c)
+	return c, nil
+}
+
+// fakeConn is one connection to a fakeHolder.
+type fakeConn struct {
+	holder  *fakeHolder
+	welcome wire.HolderWelcome
+	out     chan wire.Frame
+	once    sync.Once
+	closed  chan struct{}
+	broken  bool
+
+	mu      sync.Mutex
+	acked   uint64
+	attach  *wire.HolderAttach
+	streams chan struct{} // closed to end the stream before
+}
+
+func (c *fakeConn) Welcome() wire.HolderWelcome { return c.welcome }
+
+func (c *fakeConn) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return nil
+}
+
+func (c *fakeConn) Receive() (wire.Frame, error) {
+	select {
+	case f := <-c.out:
+		return f, nil
+	case <-c.closed:
+		return nil, io.ErrUnexpectedEOF
+	}
+}
+
+// put sends to the client, or reports that the connection is closed.
+func (c *fakeConn) put(f wire.Frame) bool {
+	select {
+	case c.out <- f:
+		return true
+	case <-c.closed:
+		return false
+	}
+}
+
+func (c *fakeConn) Send(frame wire.Frame) error {
+	select {
+	case <-c.closed:
+		return io.ErrClosedPipe
+	default:
+	}
+	h := c.holder
+	for {
+		h.mu.Lock()
+		if !h.frozen {
+			break
+		}
+		wake := h.wake
+		h.mu.Unlock()
+		select {
+		case <-wake:
+		case <-c.closed:
+			return io.ErrClosedPipe
+		}
+	}
+	defer h.mu.Unlock()
+	switch frame := frame.(type) {
+	case *wire.HolderAttach:
+		c.mu.Lock()
+		if c.streams != nil {
+			close(c.streams)
+		}
+		c.streams = make(chan struct{})
+		c.acked = frame.From.Offset
+		c.attach = frame
+		stop := c.streams
+		c.mu.Unlock()
+		go c.stream(*frame, stop)
+	case *wire.Ack:
+		c.mu.Lock()
+		c.acked = max(c.acked, frame.Offset)
+		c.mu.Unlock()
+		h.signal()
+	case *wire.Input:
+		ack := &wire.InputAck{Client: frame.Client, Seq: frame.Seq}
+		switch last := h.applied[frame.Client]; {
+		case frame.Age > uint32(wire.InputLifetime.Milliseconds()):
+			ack.Status = wire.InputLate
+		case frame.Seq == last+1:
+			h.applied[frame.Client] = frame.Seq
+			own := *frame
+			h.inputs = append(h.inputs, &own)
+		case frame.Seq > last+1:
+			ack.Status, ack.Seq = wire.InputGap, last
+		}
+		go c.put(ack)
+	case *wire.Retire:
+		ack := &wire.InputAck{Client: frame.Client, Seq: h.applied[frame.Client], Status: wire.InputRetired}
+		go c.put(ack)
+	case *wire.ClaimSize, *wire.ReleaseSize, *wire.Presence:
+		h.sizes = append(h.sizes, frame)
+	}
+	return nil
+}
+
+// stream sends from a position, inside the window, until the connection or
+// this attach ends.
+func (c *fakeConn) stream(attach wire.HolderAttach, stop chan struct{}) {
+	h := c.holder
+	position := attach.From
+	sendState := attach.Want == wire.WantState
+	window := int(attach.Window)
+	if window == 0 {
+		window = 256 << 10
+	}
+	for {
+		h.mu.Lock()
+		wake := h.wake
+		c.mu.Lock()
+		acked := c.acked
+		c.mu.Unlock()
+		var frames []wire.Frame
+		switch {
+		case h.frozen:
+		case c.broken:
+			frames = append(frames, &wire.Output{Offset: position.Offset + 1000, Data: []byte("hole")})
+			c.broken = false
+		case sendState:
+			position = h.log.End()
+			frames = append(frames, splitState(h.state(), position, h.cols, h.rows)...)
+			sendState = false
+			c.mu.Lock()
+			c.acked = position.Offset
+			c.mu.Unlock()
+		default:
+			chunk, err := h.log.Read(position, min(4096, max(window-int(position.Offset-acked), 0)))
+			switch {
+			case err != nil:
+				end := h.log.End()
+				frames = append(frames, &wire.Gap{Offset: position.Offset, Lost: end.Offset - position.Offset})
+				sendState = true
+			case chunk.Mark != nil:
+				m := chunk.Mark
+				frames = append(frames, &wire.Resize{Offset: m.Offset, Ordinal: m.Ordinal, Cols: m.Cols, Rows: m.Rows})
+				position = chunk.Next
+			case len(chunk.Data) > 0:
+				frames = append(frames, &wire.Output{Offset: position.Offset, Data: bytes.Clone(chunk.Data)})
+				position = chunk.Next
+			case h.exit != nil && position == h.log.End():
+				exit := *h.exit
+				frames = append(frames, &exit)
+			}
+		}
+		h.mu.Unlock()
+		for _, f := range frames {
+			select {
+			case c.out <- f:
+			case <-c.closed:
+				return
+			case <-stop:
+				return
+			}
+			if _, last := f.(*wire.Exit); last {
+				return
+			}
+		}
+		if len(frames) > 0 {
+			continue
+		}
+		select {
+		case <-wake:
+		case <-c.closed:
+			return
+		case <-stop:
+			return
+		}
+	}
+}
+
+func splitState(state []byte, position wire.Position, cols, rows uint16) []wire.Frame {
+	var frames []wire.Frame
+	for first := true; first || len(state) > 0; first = false {
+		n := min(len(state), wire.MaxStateChunk)
+		frames = append(frames, &wire.State{Position: position, First: first, Last: n == len(state), Cols: cols, Rows: rows, Data: state[:n]})
+		state = state[n:]
+	}
+	return frames
+}
