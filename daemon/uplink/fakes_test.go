@@ -379,10 +379,10 @@ func (c *fakeConn) Send(frame wire.Frame) error {
 		case frame.Seq > last+1:
 			ack.Status, ack.Seq = wire.InputGap, last
 		}
-		go c.put(ack)
+		c.put(ack)
 	case *wire.Retire:
 		ack := &wire.InputAck{Client: frame.Client, Seq: h.applied[frame.Client], Status: wire.InputRetired}
-		go c.put(ack)
+		c.put(ack)
 	case *wire.ClaimSize, *wire.ReleaseSize, *wire.Presence:
 		h.sizes = append(h.sizes, frame)
 	}

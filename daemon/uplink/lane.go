@@ -1,6 +1,8 @@
 package uplink
 
 import (
+	"time"
+
 	"github.com/agent-helm/agent-helm/internal/wire"
 )
 
@@ -17,6 +19,8 @@ const (
 	reserve = 4 << 10
 	// mergedOutput bounds the output that is put together while it waits.
 	mergedOutput = 8 << 10
+	// lagBytes is how much has to wait before a lane counts as lagging.
+	lagBytes = 96 << 10
 )
 
 // account says how a piece that was taken is acknowledged.
@@ -34,7 +38,7 @@ type lane struct {
 	handle uint32
 	box    *outbox
 
-	queue  []wire.Frame
+	queue  []waitingFrame
 	head   int // index of the first frame not yet taken
 	bytes  int // cost of what waits
 	listed bool
@@ -69,6 +73,12 @@ func cost(f wire.Frame) int {
 	return itemCost
 }
 
+// waitingFrame is a frame of a stream and when it came.
+type waitingFrame struct {
+	wire.Frame
+	since time.Time
+}
+
 // bulk is an encoded frame that is too large for the control queue: it waits
 // its turn among the sessions' output.
 type bulk struct {
@@ -82,22 +92,33 @@ func (l *lane) empty() bool { return l.head == len(l.queue) }
 // so that a stalled link holds bytes and not thousands of frames.
 func (l *lane) push(f wire.Frame) {
 	if next, ok := f.(*wire.Output); ok && !l.empty() {
-		last, ok := l.queue[len(l.queue)-1].(*wire.Output)
+		last, ok := l.queue[len(l.queue)-1].Frame.(*wire.Output)
 		if ok && last.Offset+uint64(len(last.Data)) == next.Offset && len(last.Data)+len(next.Data) <= mergedOutput {
 			last.Data = append(last.Data, next.Data...)
 			l.bytes += len(next.Data)
 			return
 		}
 	}
-	l.queue = append(l.queue, f)
+	l.queue = append(l.queue, waitingFrame{f, l.box.now()})
 	l.bytes += cost(f)
+}
+
+// lagging says that the output at the head has waited longer than the server
+// may lag behind, with much more behind it: then a State is quicker. A little
+// output that waited for a link that stood still is kept whole.
+func (l *lane) lagging(now time.Time) bool {
+	if l.bytes < lagBytes {
+		return false
+	}
+	_, isOutput := l.queue[l.head].Frame.(*wire.Output)
+	return isOutput && now.Sub(l.queue[l.head].since) > lagMS*time.Millisecond
 }
 
 // pop removes the first frame. The array is given back when it is empty, and
 // moved down before it grows without need.
 func (l *lane) pop() {
-	l.bytes -= cost(l.queue[l.head])
-	l.queue[l.head] = nil
+	l.bytes -= cost(l.queue[l.head].Frame)
+	l.queue[l.head] = waitingFrame{}
 	l.head++
 	switch {
 	case l.head == len(l.queue):
@@ -138,7 +159,7 @@ func (l *lane) allowance() int {
 // dst. Consecutive output becomes one frame. n is 0 when the head has to wait
 // for the window or does not fit into limit.
 func (l *lane) take(dst []byte, limit int) (out []byte, n int, kind account, err error) {
-	switch f := l.queue[l.head].(type) {
+	switch f := l.queue[l.head].Frame.(type) {
 	case *wire.Output:
 		return l.takeOutput(dst, f, min(limit, l.allowance(), wire.MaxOutput))
 	case *wire.State:
@@ -167,7 +188,7 @@ func (l *lane) take(dst []byte, limit int) (out []byte, n int, kind account, err
 	case *wire.Gap:
 		l.sent.Offset = f.Offset + f.Lost
 	}
-	if dst, err = wire.Append(dst, l.queue[l.head]); err != nil {
+	if dst, err = wire.Append(dst, l.queue[l.head].Frame); err != nil {
 		return dst, 0, accountNone, err
 	}
 	l.pop()
@@ -182,7 +203,7 @@ func (l *lane) takeOutput(dst []byte, first *wire.Output, limit int) (out []byte
 	if len(first.Data) > limit {
 		// The rest stays at the head; its bytes were never copied.
 		frame.Data = first.Data[:limit]
-		l.queue[l.head] = &wire.Output{Handle: l.handle, Offset: first.Offset + uint64(limit), Data: first.Data[limit:]}
+		l.queue[l.head].Frame = &wire.Output{Handle: l.handle, Offset: first.Offset + uint64(limit), Data: first.Data[limit:]}
 		l.bytes -= limit
 	} else {
 		frame.Data = first.Data
@@ -202,7 +223,7 @@ func (l *lane) coalesce(frame wire.Output, limit int) []byte {
 	data := frame.Data
 	copied := false
 	for !l.empty() {
-		next, ok := l.queue[l.head].(*wire.Output)
+		next, ok := l.queue[l.head].Frame.(*wire.Output)
 		if !ok || next.Offset != frame.Offset+uint64(len(data)) || len(data)+len(next.Data) > limit {
 			return data
 		}

@@ -94,7 +94,11 @@ func (l *link) run(ctx context.Context) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	l.group = group
-	group.Go(func() error { return l.read(ctx) })
+	group.Go(func() error {
+		err := l.read(ctx)
+		l.complain(err)
+		return err
+	})
 	group.Go(func() error { return l.write(ctx) })
 	group.Go(func() error { return l.heartbeat(ctx) })
 	group.Go(func() error { return l.manage(ctx, changes) })
@@ -107,16 +111,22 @@ func (l *link) run(ctx context.Context) error {
 		l.box.fail(context.Cause(ctx))
 		return nil
 	})
-	err = group.Wait()
+	return group.Wait()
+}
+
+// complain closes the socket with a code when the server misbehaved. It has to
+// happen before the others are told to end, because a write that is cut short
+// closes the socket without one.
+func (l *link) complain(err error) {
 	var protocol *errProtocol
-	if errors.As(err, &protocol) {
-		code := websocket.StatusCode(wire.CloseProtocol)
-		if errors.Is(err, wire.ErrVersion) {
-			code = wire.CloseVersion
-		}
-		l.socket.Close(code, "") //nolint:errcheck // the peer misbehaves; telling it is a courtesy
+	if !errors.As(err, &protocol) {
+		return
 	}
-	return err
+	code := websocket.StatusCode(wire.CloseProtocol)
+	if errors.Is(err, wire.ErrVersion) {
+		code = wire.CloseVersion
+	}
+	l.socket.Close(code, "") //nolint:errcheck // telling it is a courtesy
 }
 
 func (l *link) snapshot() []*session {
@@ -497,6 +507,7 @@ func (l *link) pong(f *wire.Pong, arrived time.Time) {
 		return
 	}
 	l.proved()
+	l.box.roundTrip(arrived.Sub(sent))
 	l.u.change(func(s *Status) {
 		s.RTTMS = float64(arrived.Sub(sent).Microseconds()) / 1000
 		s.LastError, s.Attempts = "", 0

@@ -254,6 +254,7 @@ func (b *outbox) next(ctx context.Context, dst []byte, reports []written, stamp 
 		}
 		select {
 		case <-b.ready:
+		case <-b.closed:
 		case <-ctx.Done():
 			return dst, reports, ctx.Err()
 		}
@@ -316,7 +317,7 @@ func (b *outbox) turn(l *lane, dst []byte, reports []written, limit, budget int,
 	total := 0
 	for !l.empty() && total < limit {
 		room := limit - total
-		switch head := l.queue[l.head].(type) {
+		switch head := l.queue[l.head].Frame.(type) {
 		case *wire.State:
 			room = budget - total
 		case *bulk:
@@ -397,6 +398,13 @@ func (b *outbox) confirmedOffset(l *lane, generation uint64) (offset uint64, cur
 	return l.confirmed, l.generation == generation && !l.closed
 }
 
+// lagging says that a lane is so far behind that a State is quicker.
+func (b *outbox) lagging(l *lane) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return l.lagging(b.now())
+}
+
 // acknowledge takes the server's word that it has a lane's stream up to offset.
 func (b *outbox) acknowledge(l *lane, offset uint64) {
 	b.mu.Lock()
@@ -432,6 +440,13 @@ func (b *outbox) settle(nonce uint64) {
 		b.probes = slices.Delete(b.probes, 0, done)
 		b.wake()
 	}
+}
+
+// roundTrip notes the measured round trip of a heartbeat.
+func (b *outbox) roundTrip(d time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.window.roundTrip(d)
 }
 
 // isProbe says whether a Pong's nonce belongs to settle.

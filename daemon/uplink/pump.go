@@ -84,12 +84,7 @@ func (p *pump) attempt(ctx context.Context) error {
 		<-ctx.Done()
 		return conn.Close()
 	})
-	group.Go(func() error {
-		if err := conn.Send(attach); err != nil {
-			return fmt.Errorf("attach to holder: %w", err)
-		}
-		return p.confirm(ctx, conn, shorten)
-	})
+	group.Go(func() error { return p.confirm(ctx, conn, attach, shorten) })
 	group.Go(func() error { return p.forward(ctx, conn) })
 	group.Go(func() error {
 		select {
@@ -102,16 +97,31 @@ func (p *pump) attempt(ctx context.Context) error {
 	return group.Wait()
 }
 
-// confirm acknowledges to the holder what the socket has taken.
-func (p *pump) confirm(ctx context.Context, conn Conn, shorten <-chan wire.Position) error {
+// confirm is the only one that writes to the holder: it attaches, acknowledges
+// what the socket has taken, and asks for a state when the lane lags.
+func (p *pump) confirm(ctx context.Context, conn Conn, attach *wire.HolderAttach, shorten <-chan wire.Position) error {
 	box, lane := p.session.link.box, p.session.lane
+	if err := conn.Send(attach); err != nil {
+		return fmt.Errorf("attach to holder: %w", err)
+	}
 	var last uint64
+	skipping := false
 	for {
+		again := *attach
+		again.History = lagHistory
 		select {
 		case <-lane.wrote:
-		case from := <-shorten:
-			again := &wire.HolderAttach{Want: wire.WantStream, From: from, Window: streamWindow, LagMS: lagMS, History: lagHistory}
-			if err := conn.Send(again); err != nil {
+			lagging := box.lagging(lane)
+			if lagging && !skipping {
+				again.Want, again.From = wire.WantState, wire.Position{}
+				if err := conn.Send(&again); err != nil {
+					return fmt.Errorf("attach to holder: %w", err)
+				}
+			}
+			skipping = lagging
+		case again.From = <-shorten:
+			again.Want = wire.WantStream
+			if err := conn.Send(&again); err != nil {
 				return fmt.Errorf("attach to holder: %w", err)
 			}
 		case <-ctx.Done():
@@ -138,11 +148,10 @@ func (p *pump) forward(ctx context.Context, conn Conn) error {
 			}
 			return fmt.Errorf("read from holder: %w", err)
 		}
+		// After the exit the connection stays until the holder, which waits for
+		// the last acknowledgement, closes it.
 		if err := p.take(ctx, f); err != nil {
 			return err
-		}
-		if p.exited {
-			return errDone
 		}
 	}
 }
@@ -221,6 +230,10 @@ func (p *pump) mark(offset uint64, ordinal uint32) (fresh bool, err error) {
 func (p *pump) takeState(ctx context.Context, f *wire.State) error {
 	if !f.First && !p.partial {
 		return errHole
+	}
+	if f.First && !p.needState {
+		// Asked for because the lane lags: it replaces what waits there.
+		p.session.link.box.skip(p.session.lane, &wire.Gap{Offset: f.Position.Offset})
 	}
 	p.needState, p.partial = true, true
 	if err := p.putState(ctx, f); err != nil {

@@ -35,7 +35,7 @@ type window struct {
 	size        int
 	outstanding int
 	delivered   uint64
-	shortest    time.Duration // smallest time from socket to acknowledgement
+	shortest    time.Duration // smallest round trip of a Ping; 0 when unknown
 	recent      float64       // largest rate of this period, bytes per second
 	previous    float64       // and of the one before
 	turned      time.Time     // when the period began
@@ -52,6 +52,14 @@ func (w *window) send(end uint64, bytes int, now time.Time) segment {
 	return segment{end: end, bytes: bytes, sent: now, delivered: w.delivered, limited: w.outstanding >= w.size/2}
 }
 
+// roundTrip notes the round trip of a Ping. Output does not measure it: on a
+// slow link most of its time is its own length.
+func (w *window) roundTrip(d time.Duration) {
+	if w.shortest == 0 || d < w.shortest {
+		w.shortest = max(d, time.Microsecond)
+	}
+}
+
 // forget takes a segment out of the account that will never be acknowledged,
 // because its stream began anew.
 func (w *window) forget(s segment) { w.outstanding = max(w.outstanding-s.bytes, 0) }
@@ -64,9 +72,6 @@ func (w *window) acknowledged(s segment, now time.Time) {
 	// A clock that does not tell two moments apart says nothing of the rate;
 	// a floor of a microsecond keeps the division sane.
 	took = max(took, time.Microsecond)
-	if w.shortest == 0 || took < w.shortest {
-		w.shortest = took
-	}
 	rate := float64(w.delivered-s.delivered) / took.Seconds()
 	if !s.limited {
 		// An idle session says how little it printed, not what the link can do.
