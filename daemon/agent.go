@@ -50,6 +50,10 @@ var redrawing = SubmitProfile{
 	Pause: 150 * time.Millisecond, LongPause: 250 * time.Millisecond, LongText: 1 << 10, Bracketed: true,
 }
 
+// UnknownSubmit is for programs that are not in the table: many of them are of
+// the redrawing kind, and the others do not mind a pause.
+func UnknownSubmit() SubmitProfile { return redrawing }
+
 // agents is the table of what we know.
 var agents = []Agent{
 	{Name: AgentShell, Programs: []string{"sh", "bash", "zsh", "fish", "dash", "ksh", "mksh", "ash", "tcsh", "csh", "nu", "pwsh", "elvish"}, Submit: SubmitProfile{Bracketed: true}},
