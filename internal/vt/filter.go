@@ -1,0 +1,546 @@
+package vt
+
+import "bytes"
+
+// maxHeld bounds a string that a filter holds back until it knows what it is.
+// A longer one that could still ask is dropped: nothing sensible is so long.
+const maxHeld = 64 << 10
+
+// A scanner finds the escape sequences of a stream, in the same states and on
+// the same code points as the terminal's parser, and lets a filter decide about
+// each. All other bytes pass unchanged.
+type scanner struct {
+	state   parserState
+	collect uint32
+	params  params
+	// held are the bytes of the sequence so far, controls the C0 codes among
+	// them that a terminal obeys at once.
+	held, controls []byte
+	text           []byte
+	kind           byte // of an SOS, PM or APC string
+	// passing says that the string under way passes, or, with dropping, that
+	// it does not.
+	passing, dropping bool
+	// ended says that the ESC before this point ended a string that was
+	// removed, so that a backslash goes with it.
+	ended bool
+	// pending is the beginning of a character.
+	pending []byte
+	// raw counts bytes that pass unseen; inPaste that all do up to the end of
+	// a bracketed paste, of whose mark pasteEnd bytes were seen.
+	raw      int
+	inPaste  bool
+	pasteEnd int
+
+	rules scannerRules
+}
+
+// scannerRules are what a filter removes.
+type scannerRules interface {
+	csi(s *scanner, k uint32) bool
+	esc(collect uint32, final byte) bool
+	control(b byte) bool
+	// mayString says whether a string that begins so may have to go; string
+	// whether the whole one has to.
+	mayString(s *scanner) bool
+	string(s *scanner) bool
+}
+
+const pasteMark = "\x1b[201~"
+
+func (s *scanner) filter(dst, src []byte) []byte {
+	if len(s.pending) > 0 && len(src) > 0 {
+		src = append(s.pending, src...)
+		s.pending = nil
+	}
+	for len(src) > 0 {
+		switch {
+		case s.raw > 0:
+			n := min(s.raw, len(src))
+			dst = append(dst, src[:n]...)
+			s.raw -= n
+			src = src[n:]
+			continue
+		case s.inPaste:
+			n := s.scanPaste(src)
+			dst = append(dst, src[:n]...)
+			src = src[n:]
+			continue
+		case s.state == stGround:
+			n := 0
+			for n < len(src) && src[n] != 0x1b && src[n] != 0xc2 && src[n] != 0x05 {
+				n++
+			}
+			if n > 0 {
+				dst = append(dst, src[:n]...)
+				src = src[n:]
+				continue
+			}
+			if src[0] == 0x05 {
+				if !s.rules.control(0x05) {
+					dst = append(dst, 0x05)
+				}
+				src = src[1:]
+				continue
+			}
+		}
+		if b := src[0]; b < 0x80 {
+			dst = s.step(dst, rune(b), src[:1])
+			src = src[1:]
+			continue
+		}
+		r, size := decode(src)
+		if r == runePartial {
+			s.pending = append([]byte(nil), src...)
+			return dst
+		}
+		if r < 0 {
+			dst = s.keep(dst, src[:size])
+		} else {
+			dst = s.step(dst, r, src[:size])
+		}
+		src = src[size:]
+	}
+	return dst
+}
+
+// flush gives up what is held back and begins anew.
+func (s *scanner) flush(dst []byte) []byte {
+	dst = append(dst, s.held...)
+	dst = append(dst, s.pending...)
+	rules := s.rules
+	raw, inPaste, pasteEnd := s.raw, s.inPaste, s.pasteEnd
+	*s = scanner{rules: rules, raw: raw, inPaste: inPaste, pasteEnd: pasteEnd}
+	return dst
+}
+
+// scanPaste is how many bytes of src belong to a paste, its end included.
+func (s *scanner) scanPaste(src []byte) int {
+	for i, b := range src {
+		switch b {
+		case pasteMark[s.pasteEnd]:
+			if s.pasteEnd++; s.pasteEnd == len(pasteMark) {
+				s.inPaste, s.pasteEnd = false, 0
+				return i + 1
+			}
+		case 0x1b:
+			s.pasteEnd = 1
+		default:
+			s.pasteEnd = 0
+		}
+	}
+	return len(src)
+}
+
+// keep takes bytes that are part of the sequence under way.
+func (s *scanner) keep(dst, raw []byte) []byte {
+	switch {
+	case s.state == stGround || s.passing:
+		return append(dst, raw...)
+	case s.dropping:
+		return dst
+	}
+	s.held = append(s.held, raw...)
+	if len(s.held) > maxHeld {
+		if s.state == stOSC || s.state == stDCSPass || s.state == stString {
+			s.dropping = true
+			s.held = nil
+			return dst
+		}
+		return s.release(dst)
+	}
+	return dst
+}
+
+// release lets the bytes held so far pass.
+func (s *scanner) release(dst []byte) []byte {
+	dst = append(dst, s.held...)
+	s.held = s.held[:0]
+	s.passing = true
+	return dst
+}
+
+// toGround ends a sequence. removed says that its bytes do not pass.
+func (s *scanner) toGround(dst []byte, removed bool) []byte {
+	if removed {
+		dst = append(dst, s.controls...)
+	} else {
+		dst = append(dst, s.held...)
+	}
+	s.begin(stGround)
+	return dst
+}
+
+func (s *scanner) begin(state parserState) {
+	s.state = state
+	s.held, s.controls, s.text = s.held[:0], s.controls[:0], s.text[:0]
+	s.passing, s.dropping, s.ended = false, false, false
+	s.collect = 0
+	s.params.reset()
+}
+
+// endString ends an OSC, DCS or APC string well and says whether it goes.
+func (s *scanner) endString() bool {
+	return s.dropping || !s.passing && s.rules.string(s)
+}
+
+func (s *scanner) step(dst []byte, c rune, raw []byte) []byte {
+	inString := s.state == stOSC || s.state == stDCSPass || s.state == stString
+	switch {
+	case c == 0x1b:
+		removed := inString && s.endString()
+		dst = s.toGround(dst, removed)
+		s.state = stEscape
+		s.ended = removed
+		s.held = append(s.held, raw...)
+		return dst
+	case c == 0x18 || c == 0x1a:
+		removed := s.dropping
+		dst = s.keep(dst, raw)
+		return s.toGround(dst, removed)
+	case c >= 0x80 && c < 0xa0:
+		if c == 0x9c && inString {
+			removed := s.endString()
+			if !removed {
+				dst = s.keep(dst, raw)
+			}
+			return s.toGround(dst, removed)
+		}
+		dst = s.toGround(dst, s.dropping)
+		switch c {
+		case 0x90:
+			s.begin(stDCSEntry)
+		case 0x98, 0x9e:
+			s.begin(stString)
+			s.passing = true
+			return append(dst, raw...)
+		case 0x9f:
+			s.begin(stString)
+			s.kind = '_'
+		case 0x9b:
+			s.begin(stCSIEntry)
+		case 0x9d:
+			s.begin(stOSC)
+		default:
+			return append(dst, raw...)
+		}
+		s.held = append(s.held, raw...)
+		return dst
+	}
+
+	switch s.state {
+	case stGround:
+		return append(dst, raw...)
+	case stEscape:
+		return s.escape(dst, c, raw)
+	case stEscapeInter:
+		switch {
+		case c < 0x20:
+			return s.inner(dst, raw)
+		case c < 0x30:
+			s.collect = s.collect<<8 | uint32(c)
+			return s.keep(dst, raw)
+		case c < 0x7f:
+			dst = s.keep(dst, raw)
+			return s.toGround(dst, s.rules.esc(s.collect, byte(c)))
+		case c == 0x7f:
+			return s.keep(dst, raw)
+		}
+		dst = s.keep(dst, raw)
+		return s.toGround(dst, false)
+	case stCSIEntry, stCSIParam, stCSIInter:
+		return s.csi(dst, c, raw)
+	case stCSIIgnore:
+		if c < 0x20 {
+			return s.inner(dst, raw)
+		}
+		dst = s.keep(dst, raw)
+		if c >= 0x40 && c < 0x7f {
+			return s.toGround(dst, false)
+		}
+		return dst
+	case stDCSEntry, stDCSParam, stDCSInter:
+		return s.dcs(dst, c, raw)
+	case stDCSIgnore:
+		return s.keep(dst, raw)
+	case stString:
+		if c >= 0xa0 {
+			dst = s.keep(dst, raw)
+			return s.toGround(dst, false)
+		}
+		return s.payload(dst, raw)
+	case stOSC:
+		if c == 0x07 {
+			removed := s.endString()
+			if !removed {
+				dst = s.keep(dst, raw)
+			}
+			return s.toGround(dst, removed)
+		}
+		if c < 0x20 {
+			return s.keep(dst, raw)
+		}
+		return s.payload(dst, raw)
+	case stDCSPass:
+		return s.payload(dst, raw)
+	}
+	return dst
+}
+
+// inner keeps a C0 control that stands inside a sequence.
+func (s *scanner) inner(dst, raw []byte) []byte {
+	if !s.rules.control(raw[0]) {
+		s.controls = append(s.controls, raw...)
+		return s.keep(dst, raw)
+	}
+	return dst
+}
+
+// payload takes a piece of a string.
+func (s *scanner) payload(dst, raw []byte) []byte {
+	if s.passing || s.dropping {
+		return s.keep(dst, raw)
+	}
+	s.text = append(s.text, raw...)
+	dst = s.keep(dst, raw)
+	if !s.dropping && !s.rules.mayString(s) {
+		return s.release(dst)
+	}
+	return dst
+}
+
+func (s *scanner) escape(dst []byte, c rune, raw []byte) []byte {
+	ended := s.ended
+	switch {
+	case c < 0x20:
+		return s.inner(dst, raw)
+	case c == '\\' && ended:
+		s.held = s.held[:0]
+		return s.toGround(dst, true)
+	}
+	dst = s.keep(dst, raw)
+	switch {
+	case c < 0x30:
+		s.collect = s.collect<<8 | uint32(c)
+		s.state = stEscapeInter
+	case c == '[':
+		s.params.reset()
+		s.collect = 0
+		s.state = stCSIEntry
+	case c == ']':
+		s.state = stOSC
+	case c == 'P':
+		s.params.reset()
+		s.collect = 0
+		s.state = stDCSEntry
+	case c == '_':
+		s.state, s.kind = stString, '_'
+	case c == 'X' || c == '^':
+		s.state, s.kind = stString, byte(c)
+		return s.release(dst)
+	case c < 0x7f:
+		return s.toGround(dst, s.rules.esc(0, byte(c)))
+	case c == 0x7f:
+	default:
+		return s.toGround(dst, false)
+	}
+	return dst
+}
+
+func (s *scanner) csi(dst []byte, c rune, raw []byte) []byte {
+	if c < 0x20 {
+		return s.inner(dst, raw)
+	}
+	dst = s.keep(dst, raw)
+	switch {
+	case c < 0x30:
+		s.collect = s.collect<<8 | uint32(c)
+		s.state = stCSIInter
+	case c < 0x3c && s.state != stCSIInter:
+		s.params.byteIn(c)
+		s.state = stCSIParam
+	case c < 0x40:
+		if s.state != stCSIEntry {
+			s.state = stCSIIgnore
+			break
+		}
+		s.collect = s.collect<<8 | uint32(c)
+		s.state = stCSIParam
+	case c < 0x7f:
+		return s.toGround(dst, s.rules.csi(s, s.collect<<8|uint32(c)))
+	case c == 0x7f:
+	default:
+		return s.toGround(dst, false)
+	}
+	return dst
+}
+
+func (s *scanner) dcs(dst []byte, c rune, raw []byte) []byte {
+	dst = s.keep(dst, raw)
+	switch {
+	case c < 0x20 || c == 0x7f:
+	case c < 0x30:
+		s.collect = s.collect<<8 | uint32(c)
+		s.state = stDCSInter
+	case c < 0x3c && s.state != stDCSInter:
+		s.params.byteIn(c)
+		s.state = stDCSParam
+	case c < 0x40:
+		if s.state != stDCSEntry {
+			s.state = stDCSIgnore
+			return s.release(dst)
+		}
+		s.collect = s.collect<<8 | uint32(c)
+		s.state = stDCSParam
+	case c < 0x7f:
+		s.collect = s.collect<<8 | uint32(c)
+		s.state = stDCSPass
+		if !s.rules.mayString(s) {
+			return s.release(dst)
+		}
+	default:
+		return s.toGround(dst, false)
+	}
+	return dst
+}
+
+// A QueryFilter removes from a program's output every query, so that a real
+// terminal that shows it does not answer as well. Everything else passes byte
+// for byte.
+type QueryFilter struct{ s scanner }
+
+// NewQueryFilter returns a filter at the start of a stream.
+func NewQueryFilter() *QueryFilter { return &QueryFilter{scanner{rules: queryRules{}}} }
+
+// Filter appends to dst what of src passes. It holds back a sequence whose end
+// has not come.
+func (f *QueryFilter) Filter(dst, src []byte) []byte { return f.s.filter(dst, src) }
+
+// Flush appends what is held back; the stream has ended.
+func (f *QueryFilter) Flush(dst []byte) []byte { return f.s.flush(dst) }
+
+type queryRules struct{}
+
+func (queryRules) csi(s *scanner, k uint32) bool {
+	list, ok := csiQueries[k]
+	if !ok || list == nil {
+		return ok
+	}
+	for _, v := range list {
+		if s.params.value[0] == v {
+			return true
+		}
+	}
+	return false
+}
+
+// esc removes DECID.
+func (queryRules) esc(collect uint32, final byte) bool { return collect == 0 && final == 'Z' }
+
+// control removes ENQ.
+func (queryRules) control(b byte) bool { return b == 0x05 }
+
+func (queryRules) mayString(s *scanner) bool {
+	switch s.state {
+	case stOSC:
+		return oscMayAsk(s.text)
+	case stDCSPass:
+		return dcsQueries[s.collect]
+	}
+	return s.kind == '_' && s.text[0] == 'G'
+}
+
+func (queryRules) string(s *scanner) bool {
+	switch s.state {
+	case stOSC:
+		return oscAsks(s.text)
+	case stDCSPass:
+		return dcsQueries[s.collect]
+	}
+	return s.kind == '_' && apcAsks(s.text)
+}
+
+// A ReplyFilter removes from the input of a real terminal the answers to
+// queries, which come late or to somebody else's question. Keys, pastes and
+// mouse events pass byte for byte.
+//
+// The start of an answer looks like a press of Escape, so it is held back; call
+// Flush when nothing followed for a moment.
+type ReplyFilter struct{ s scanner }
+
+// NewReplyFilter returns a filter at the start of a stream.
+func NewReplyFilter() *ReplyFilter { return &ReplyFilter{scanner{rules: replyRules{}}} }
+
+// Filter appends to dst what of src passes.
+func (f *ReplyFilter) Filter(dst, src []byte) []byte { return f.s.filter(dst, src) }
+
+// Flush appends what is held back: it was typed.
+func (f *ReplyFilter) Flush(dst []byte) []byte { return f.s.flush(dst) }
+
+// Held says whether bytes are held back, so that Flush would give some.
+func (f *ReplyFilter) Held() bool { return len(f.s.held)+len(f.s.pending) > 0 }
+
+type replyRules struct{}
+
+func (replyRules) csi(s *scanner, k uint32) bool {
+	p := &s.params
+	switch k {
+	case key(0, 0, '~'):
+		if p.value[0] == 200 {
+			s.inPaste = true
+		}
+	case key(0, 0, 'M'):
+		// An X10 mouse event: three bytes that can be anything.
+		if p.n == 1 && p.value[0] == 0 {
+			s.raw = 3
+		}
+	case key('?', 0, 'c'), key('>', 0, 'c'), key('=', 0, 'c'), key(0, 0, 'n'), key('?', 0, 'n'),
+		key('?', 0, 'R'), key(0, '$', 'y'), key('?', '$', 'y'), key('?', 0, 'u'), key('>', 0, 'm'),
+		key(0, 0, 't'), key('?', 0, 'S'), key(0, 0, 'x'), key('?', 0, 'x'), key('?', 0, 'g'):
+		return true
+	case key(0, 0, 'R'):
+		// F3 with modifiers is CSI 1;m R too; a report from there is let through.
+		return p.n >= 2 && (p.value[0] != 1 || p.value[1] < 2 || p.value[1] > 16)
+	}
+	return false
+}
+
+func (replyRules) esc(uint32, byte) bool { return false }
+
+func (replyRules) control(byte) bool { return false }
+
+func (replyRules) mayString(s *scanner) bool {
+	switch s.state {
+	case stOSC:
+		return oscMayReply(s.text)
+	case stDCSPass:
+		return true
+	}
+	return s.kind == '_' && s.text[0] == 'G'
+}
+
+func (replyRules) string(s *scanner) bool {
+	switch s.state {
+	case stOSC:
+		return len(s.text) > 0 && oscMayReply(s.text) && (bytes.IndexByte(s.text, ';') > 0 || s.text[0] == 'L' || s.text[0] == 'l')
+	case stDCSPass:
+		return true
+	}
+	return s.kind == '_' && len(s.text) > 0 && s.text[0] == 'G'
+}
+
+// oscMayReply says whether an OSC string that begins so can be an answer: to
+// one of our queries, or a title report.
+func oscMayReply(text []byte) bool {
+	if len(text) > 0 && (text[0] == 'L' || text[0] == 'l') {
+		return true
+	}
+	i, number := 0, 0
+	for i < len(text) && text[i] >= '0' && text[i] <= '9' {
+		if number = number*10 + int(text[i]-'0'); number > 1<<24 {
+			return false
+		}
+		i++
+	}
+	return i == len(text) || text[i] == ';' && oscQueries[number] != askNever
+}

@@ -1,0 +1,492 @@
+package vt
+
+// maxSize bounds both dimensions of the screen.
+const maxSize = 1000
+
+// minCols is xterm.js's: a wide character must fit.
+const minCols = 2
+
+// tabStops is a set of columns 0 … maxSize.
+type tabStops [maxSize/64 + 1]uint64
+
+func (s *tabStops) has(x int) bool {
+	return uint(x) <= maxSize && s[x>>6]&(1<<(x&63)) != 0
+}
+
+func (s *tabStops) set(x int) {
+	if uint(x) <= maxSize {
+		s[x>>6] |= 1 << (x & 63)
+	}
+}
+
+func (s *tabStops) clear(x int) {
+	if uint(x) <= maxSize {
+		s[x>>6] &^= 1 << (x & 63)
+	}
+}
+
+// prev is the tab stop before x.
+func (s *tabStops) prev(x, cols int) int {
+	for x--; !s.has(x) && x > 0; x-- {
+	}
+	return max(0, min(x, cols-1))
+}
+
+// next is the tab stop behind x.
+func (s *tabStops) next(x, cols int) int {
+	for x++; !s.has(x) && x < cols; x++ {
+	}
+	return max(0, min(x, cols-1))
+}
+
+// setup sets every eighth column from a column on, continuing the stop before
+// it, as xterm.js does when the screen grows.
+func (s *tabStops) setup(from, cols int) {
+	if from > 0 && !s.has(from) {
+		from = s.prev(from, cols)
+	}
+	for ; from < cols; from += 8 {
+		s.set(from)
+	}
+}
+
+// A screen is the main or the alternate screen, xterm.js's Buffer.
+type screen struct {
+	// rows is a ring: row y is rows[(base+y) % len(rows)]. It is empty while
+	// the alternate screen is not shown.
+	rows []*line
+	base int
+	// x may be cols: the next character wraps first ("pending wrap").
+	x, y int
+	// top and bottom are the first and last row of the scroll region.
+	top, bottom int
+	tabs        tabStops
+	// savedY counts from the first line of the scrollback, as in xterm.js.
+	savedX, savedY   int
+	savedFg, savedBg uint32
+	savedCharset     charset
+	// keyboard is the stack of kitty keyboard flags, the last one in force.
+	keyboard []uint8
+}
+
+func (s *screen) row(y int) *line {
+	y += s.base
+	if y >= len(s.rows) {
+		y -= len(s.rows)
+	}
+	return s.rows[y]
+}
+
+func (s *screen) setRow(y int, l *line) {
+	y += s.base
+	if y >= len(s.rows) {
+		y -= len(s.rows)
+	}
+	s.rows[y] = l
+}
+
+// list is the rows from top to bottom.
+func (s *screen) list() []*line {
+	out := make([]*line, len(s.rows))
+	for y := range out {
+		out[y] = s.row(y)
+	}
+	return out
+}
+
+func newRows(n int) []*line {
+	rows := make([]*line, n)
+	block := make([]line, n)
+	for i := range rows {
+		rows[i] = &block[i]
+	}
+	return rows
+}
+
+// rotateUp moves the rows top+1 … bottom up by one; row top becomes bottom.
+func (s *screen) rotateUp(top, bottom int) *line {
+	if top == 0 && bottom == len(s.rows)-1 {
+		l := s.rows[s.base]
+		if s.base++; s.base == len(s.rows) {
+			s.base = 0
+		}
+		return l
+	}
+	l := s.row(top)
+	for y := top; y < bottom; y++ {
+		s.setRow(y, s.row(y+1))
+	}
+	s.setRow(bottom, l)
+	return l
+}
+
+// rotateDown moves the rows top … bottom-1 down by one; row bottom becomes top.
+func (s *screen) rotateDown(top, bottom int) *line {
+	l := s.row(bottom)
+	for y := bottom; y > top; y-- {
+		s.setRow(y, s.row(y-1))
+	}
+	s.setRow(top, l)
+	return l
+}
+
+// ybase is the number of lines above the screen, xterm.js's buffer.ybase.
+func (t *Terminal) ybase() int {
+	if t.cur != t.main {
+		return 0
+	}
+	return t.missing + t.scrollback.len()
+}
+
+// scroll moves the scroll region up by one line, into the history where the
+// region begins at the top.
+func (t *Terminal) scroll(wrapped bool) {
+	s := t.cur
+	style := t.eraseStyle()
+	if s.top != 0 {
+		l := s.rotateUp(s.top, s.bottom)
+		l.reset(style, t.cols)
+		l.wrapped = wrapped
+		return
+	}
+	if s == t.main {
+		t.pushHistory()
+	} else {
+		t.archive.push(t, s.row(0), s.rowOrNil(1), true)
+	}
+	l := s.rotateUp(0, s.bottom)
+	l.reset(style, t.cols)
+	l.wrapped = wrapped
+}
+
+// rowOrNil is row y, nil below the screen.
+func (s *screen) rowOrNil(y int) *line {
+	if y >= len(s.rows) {
+		return nil
+	}
+	return s.row(y)
+}
+
+// restrict keeps the cursor on the screen, or in the scroll region in origin
+// mode. maxX is cols-1, or cols where a pending wrap may stay.
+func (t *Terminal) restrict(maxX int) {
+	s := t.cur
+	s.x = min(maxX, max(0, s.x))
+	if t.modes.origin {
+		s.y = min(s.bottom, max(s.top, s.y))
+	} else {
+		s.y = min(t.rows-1, max(0, s.y))
+	}
+}
+
+func (t *Terminal) setCursor(x, y int) {
+	s := t.cur
+	s.x = x
+	s.y = y
+	if t.modes.origin {
+		s.y += s.top
+	}
+	t.restrict(t.cols - 1)
+}
+
+// moveCursor moves by a difference. In origin mode xterm.js adds the top of
+// the region to it, and so do we.
+func (t *Terminal) moveCursor(dx, dy int) {
+	t.restrict(t.cols - 1)
+	t.setCursor(t.cur.x+dx, t.cur.y+dy)
+}
+
+func (t *Terminal) lineFeed() {
+	s := t.cur
+	if t.modes.newLine {
+		s.x = 0
+	}
+	s.y++
+	switch {
+	case s.y == s.bottom+1:
+		s.y--
+		t.scroll(false)
+	case s.y >= t.rows:
+		s.y = t.rows - 1
+	default:
+		s.row(s.y).wrapped = false
+	}
+	if s.x >= t.cols {
+		s.x--
+	}
+}
+
+// index is IND: down one line, scrolling at the bottom of the region.
+func (t *Terminal) indexDown() {
+	s := t.cur
+	t.restrict(t.cols - 1)
+	s.y++
+	if s.y == s.bottom+1 {
+		s.y--
+		t.scroll(false)
+	} else if s.y >= t.rows {
+		s.y = t.rows - 1
+	}
+	t.restrict(t.cols - 1)
+}
+
+func (t *Terminal) reverseIndex() {
+	s := t.cur
+	t.restrict(t.cols - 1)
+	if s.y == s.top {
+		s.rotateDown(s.top, s.bottom).reset(t.eraseStyle(), t.cols)
+		t.archive.expectReprint()
+	} else {
+		s.y--
+		t.restrict(t.cols - 1)
+	}
+}
+
+func (t *Terminal) backspace() {
+	s := t.cur
+	if !t.modes.reverseWrap {
+		t.restrict(t.cols - 1)
+		if s.x > 0 {
+			s.x--
+		}
+		return
+	}
+	t.restrict(t.cols)
+	if s.x > 0 {
+		s.x--
+	} else if s.y > s.top && s.y <= s.bottom && s.row(s.y).wrapped {
+		s.row(s.y).wrapped = false
+		s.y--
+		s.x = t.cols - 1
+		if c := s.row(s.y).at(s.x); c.width() != 0 && !c.hasContent() {
+			s.x--
+		}
+	}
+	t.restrict(t.cols - 1)
+}
+
+// eraseInRow erases the columns [from, to) of a row.
+func (t *Terminal) eraseInRow(y, from, to int, clearWrap, respectProtect bool) {
+	l := t.cur.row(y)
+	fill := blank(t.eraseStyle())
+	if respectProtect {
+		t.eraseUnprotected(l, from, to, fill)
+	} else {
+		l.replaceCells(from, to, fill, t.cols)
+	}
+	if clearWrap {
+		l.wrapped = false
+	}
+}
+
+func (t *Terminal) protected(c cell) bool {
+	return t.styles.list[c.style()].bg&bgProtected != 0
+}
+
+func (t *Terminal) eraseUnprotected(l *line, from, to int, fill cell) {
+	if from > 0 && l.at(from-1).width() == 2 && !t.protected(l.at(from-1)) {
+		l.set(from-1, fill)
+	}
+	length := l.length(t.cols)
+	if to > 0 && to < length && l.at(to-1).width() == 2 && !t.protected(l.at(to)) {
+		l.set(to, fill)
+	}
+	for x := from; x < to && x < length; x++ {
+		if !t.protected(l.at(x)) {
+			l.set(x, fill)
+		}
+	}
+}
+
+// resetRow erases a whole row.
+func (t *Terminal) resetRow(y int, respectProtect bool) {
+	l := t.cur.row(y)
+	fill := blank(t.eraseStyle())
+	if !respectProtect {
+		l.fill(fill, t.cols)
+		l.wrapped = false
+		return
+	}
+	for x := 0; x < l.length(t.cols); x++ {
+		if !t.protected(l.at(x)) {
+			l.set(x, fill)
+		}
+	}
+	l.wrapped = false
+}
+
+func (t *Terminal) eraseInDisplay(what int32, respectProtect bool) {
+	s := t.cur
+	t.restrict(t.cols)
+	switch what {
+	case 0:
+		t.eraseInRow(s.y, s.x, t.cols, s.x == 0, respectProtect)
+		for y := s.y + 1; y < t.rows; y++ {
+			t.resetRow(y, respectProtect)
+		}
+		if s.x == 0 && s.y == 0 {
+			t.archive.expectReprint()
+		}
+	case 1:
+		t.eraseInRow(s.y, 0, s.x+1, true, respectProtect)
+		if s.x+1 >= t.cols && s.y+1 < t.rows {
+			s.row(s.y + 1).wrapped = false
+		}
+		for y := 0; y < s.y; y++ {
+			t.resetRow(y, respectProtect)
+		}
+	case 2:
+		for y := 0; y < t.rows; y++ {
+			t.resetRow(y, respectProtect)
+		}
+		t.archive.expectReprint()
+	case 3:
+		if s == t.main {
+			t.scrollback.reset()
+			t.missing = 0
+			t.archive.expectReprint()
+		}
+	}
+}
+
+func (t *Terminal) eraseInLine(what int32, respectProtect bool) {
+	s := t.cur
+	t.restrict(t.cols)
+	switch what {
+	case 0:
+		t.eraseInRow(s.y, s.x, t.cols, s.x == 0, respectProtect)
+	case 1:
+		t.eraseInRow(s.y, 0, s.x+1, false, respectProtect)
+	case 2:
+		t.eraseInRow(s.y, 0, t.cols, true, respectProtect)
+	}
+}
+
+func (t *Terminal) cursorInRegion() bool {
+	return t.cur.y >= t.cur.top && t.cur.y <= t.cur.bottom
+}
+
+func (t *Terminal) insertLines(n int) {
+	s := t.cur
+	t.restrict(t.cols - 1)
+	if !t.cursorInRegion() {
+		return
+	}
+	style := t.eraseStyle()
+	for n = min(n, s.bottom-s.y+1); n > 0; n-- {
+		s.rotateDown(s.y, s.bottom).reset(style, t.cols)
+	}
+	s.x = 0
+}
+
+func (t *Terminal) deleteLines(n int) {
+	s := t.cur
+	t.restrict(t.cols - 1)
+	if !t.cursorInRegion() {
+		return
+	}
+	style := t.eraseStyle()
+	for n = min(n, s.bottom-s.y+1); n > 0; n-- {
+		s.rotateUp(s.y, s.bottom).reset(style, t.cols)
+	}
+	s.x = 0
+}
+
+func (t *Terminal) scrollUp(n int) {
+	s := t.cur
+	style := t.eraseStyle()
+	for n = min(n, s.bottom-s.top+1); n > 0; n-- {
+		s.rotateUp(s.top, s.bottom).reset(style, t.cols)
+	}
+}
+
+func (t *Terminal) scrollDown(n int) {
+	s := t.cur
+	for n = min(n, s.bottom-s.top+1); n > 0; n-- {
+		s.rotateDown(s.top, s.bottom).reset(0, t.cols)
+	}
+	t.archive.expectReprint()
+}
+
+// shiftColumns is SL, SR, DECIC and DECDC: every row of the region loses or
+// gains n cells at a column.
+func (t *Terminal) shiftColumns(x, n int, insert bool) {
+	if !t.cursorInRegion() {
+		return
+	}
+	fill := blank(t.eraseStyle())
+	for y := t.cur.top; y <= t.cur.bottom; y++ {
+		l := t.cur.row(y)
+		if insert {
+			l.insertCells(x, n, fill, t.cols)
+		} else {
+			l.deleteCells(x, n, fill, t.cols)
+		}
+		l.wrapped = false
+	}
+}
+
+// alignmentPattern is DECALN.
+func (t *Terminal) alignmentPattern() {
+	t.setCursor(0, 0)
+	s := t.cur
+	style := t.styles.intern(pen{fg: t.pen.fg, bg: t.pen.bg &^ bgExtended}.style())
+	for y := s.y; y < t.rows; y++ {
+		l := s.row(y)
+		l.fill(makeCell('E', 1, style), t.cols)
+		l.wrapped = false
+	}
+	t.setCursor(0, 0)
+}
+
+func (t *Terminal) saveCursor() {
+	s := t.cur
+	s.savedX = s.x
+	s.savedY = t.ybase() + s.y
+	s.savedFg = t.pen.fg
+	s.savedBg = t.pen.bg
+	s.savedCharset = t.charset
+}
+
+func (t *Terminal) restoreCursor() {
+	s := t.cur
+	s.x = s.savedX
+	s.y = max(s.savedY-t.ybase(), 0)
+	t.pen.fg = s.savedFg
+	t.pen.bg = s.savedBg
+	t.penStale = true
+	t.charset = s.savedCharset
+	t.restrict(t.cols - 1)
+}
+
+func (t *Terminal) enterAlt() {
+	if t.cur == t.alt {
+		return
+	}
+	if len(t.alt.rows) == 0 {
+		t.alt.rows = newRows(t.rows)
+		t.alt.base = 0
+		if style := t.eraseStyle(); style != 0 {
+			for _, l := range t.alt.rows {
+				l.reset(style, t.cols)
+			}
+		}
+	}
+	t.alt.x, t.alt.y = t.main.x, t.main.y
+	t.cur = t.alt
+}
+
+func (t *Terminal) leaveAlt() {
+	if t.cur == t.main {
+		return
+	}
+	t.main.x, t.main.y = t.alt.x, t.alt.y
+	a := t.alt
+	a.rows, a.base = nil, 0
+	a.x, a.y = 0, 0
+	a.top, a.bottom = 0, t.rows-1
+	a.tabs = tabStops{}
+	a.tabs.setup(0, t.cols)
+	t.archive.flush(t)
+	t.cur = t.main
+}

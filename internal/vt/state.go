@@ -1,0 +1,621 @@
+package vt
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"unicode/utf8"
+)
+
+// A state is
+//
+//	magic    "AHVT"
+//	version  1 byte, stateVersion
+//	links    uvarint n, n × (id string, target string)
+//	styles   uvarint n, n × (fg, bg, ext uvarint, link uvarint: 0 none, else index+1)
+//	body     see encodeState, whose calls are the order
+//	crc      4 bytes, big endian, CRC-32C of all before
+//
+// where string is a uvarint length and bytes, and numbers are uvarints. Records
+// are those of store.go with the table of styles above.
+//
+// Version 1, 2026-11-30: first.
+const (
+	stateMagic   = "AHVT"
+	stateVersion = 1
+	// maxStateStyles bounds the table; a state with more styles than any
+	// screen shows writes the rest as the default style.
+	maxStateStyles = 1 << 17
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// errState is what a damaged or hostile state gives.
+var errState = errors.New("invalid terminal state")
+
+// State returns everything there is to know about the terminal, for Restore.
+// history is how many of the newest rows of the scrollback and lines of the
+// archive are in it, < 0 all; the rest counts as missing, and everything else is
+// whole. Two terminals that are Equal give equal screens from then on.
+func (t *Terminal) State(history int) []byte {
+	e := encoder{t: t}
+	e.state(history)
+	out := append([]byte(stateMagic), stateVersion)
+	head := encoder{buf: out}
+	links := map[*link]int{}
+	var order []*link
+	for _, s := range e.table.list {
+		if _, ok := links[s.link]; s.link != nil && !ok {
+			links[s.link] = len(order)
+			order = append(order, s.link)
+		}
+	}
+	head.num(len(order))
+	for _, l := range order {
+		head.str(l.id)
+		head.str(l.uri)
+	}
+	head.num(len(e.table.list))
+	for _, s := range e.table.list {
+		head.u32(s.fg)
+		head.u32(s.bg)
+		head.u32(s.ext)
+		if s.link == nil {
+			head.num(0)
+		} else {
+			head.num(links[s.link] + 1)
+		}
+	}
+	out = append(head.buf, e.buf...)
+	t.sweep()
+	return binary.BigEndian.AppendUint32(out, crc32.Checksum(out, castagnoli))
+}
+
+type encoder struct {
+	t     *Terminal
+	buf   []byte
+	table styleTable
+}
+
+func (e *encoder) num(n int)       { e.buf = binary.AppendUvarint(e.buf, uint64(n)) }
+func (e *encoder) u32(n uint32)    { e.buf = binary.AppendUvarint(e.buf, uint64(n)) }
+func (e *encoder) u64(n uint64)    { e.buf = binary.AppendUvarint(e.buf, n) }
+func (e *encoder) byte(b byte)     { e.buf = append(e.buf, b) }
+func (e *encoder) bool(b bool)     { e.byte(map[bool]byte{true: 1}[b]) }
+func (e *encoder) str(s string)    { e.num(len(s)); e.buf = append(e.buf, s...) }
+func (e *encoder) bytes(p []byte)  { e.num(len(p)); e.buf = append(e.buf, p...) }
+func (e *encoder) styleOf(s style) { e.num(int(e.table.of(s))) }
+
+func (e *encoder) row(l *line) {
+	flags := byte(0)
+	if l.wrapped {
+		flags = recordWrapped
+	}
+	e.cells(l.cells, flags)
+}
+
+func (e *encoder) cells(cells []cell, flags byte) {
+	rec := e.t.appendRecord(nil, cells, flags, &e.table)
+	if len(e.table.list) > maxStateStyles {
+		// Take the styles away again rather than grow without bound.
+		e.table.list = e.table.list[:maxStateStyles]
+		e.table.index = nil
+		plain := make([]cell, len(cells))
+		for i, c := range cells {
+			plain[i] = c.withoutTag()
+		}
+		rec = e.t.appendRecord(nil, plain, flags, &e.table)
+	}
+	e.bytes(rec)
+}
+
+func (e *encoder) stored(s *lineStore, n int) {
+	e.num(n)
+	var l line
+	for i := s.len() - n; i < s.len(); i++ {
+		c, k := s.at(i)
+		rec := c.record(k)
+		if rec[0]&recordPlain != 0 {
+			e.bytes(rec)
+			continue
+		}
+		e.t.decodeRecord(&l, rec, c.table.list, maxCells)
+		e.cells(l.cells, rec[0]&^recordPlain)
+		e.t.sweep()
+	}
+}
+
+func (e *encoder) state(history int) {
+	t := e.t
+	limit := func(n int) int {
+		if history >= 0 {
+			return min(n, history)
+		}
+		return n
+	}
+	e.table.of(style{}) // records of plain text mean the default style
+	e.num(t.cols)
+	e.num(t.rows)
+	e.num(t.scrollbackMax)
+	e.num(t.archive.limit)
+
+	m := &t.modes
+	for _, b := range []bool{m.cursorHidden, m.newLine, m.blinkOption, m.insert, m.cursorKeys, m.keypad,
+		m.paste, m.origin, m.reverseWrap, m.focus, m.synchronized, m.wrap} {
+		e.bool(b)
+	}
+	e.byte(byte(m.mouse))
+	e.byte(byte(m.mouseEncoding))
+	e.byte(m.modifyOtherKeys)
+	e.byte(byte(m.cursorShape))
+	e.byte(byte(m.cursorBlink))
+
+	e.styleOf(style(t.pen))
+	e.byte(byte(t.charset))
+	e.byte(byte(t.glevel))
+	for _, c := range t.gsets {
+		e.byte(byte(c))
+	}
+	e.byte(t.lastWidth)
+	e.bool(t.inRun)
+
+	ps := &t.parser
+	e.byte(byte(ps.state))
+	e.u32(ps.collect)
+	e.num(ps.params.n)
+	for i := range ps.params.n {
+		e.u32(uint32(ps.params.value[i]))
+		e.num(len(ps.params.subsOf(i)))
+		for _, s := range ps.params.subsOf(i) {
+			e.u32(uint32(s + 1))
+		}
+	}
+	e.bool(ps.params.rejectDigits)
+	e.bool(ps.params.rejectSubDigits)
+	e.bool(ps.params.digitIsSub)
+	e.bytes(ps.text)
+	e.bool(ps.overflow)
+	e.byte(ps.stringKind)
+	e.u32(ps.dcs)
+	e.bytes(ps.tail[:ps.nTail])
+
+	e.bool(t.cur == t.alt)
+	for _, s := range []*screen{t.main, t.alt} {
+		e.screen(s)
+	}
+	rows := limit(t.scrollback.len())
+	e.num(t.missing + t.scrollback.len() - rows)
+	e.stored(&t.scrollback, rows)
+
+	a := &t.archive
+	e.u64(uint64(a.next))
+	lines := limit(a.store.len())
+	e.stored(&a.store, lines)
+	e.cells(a.open.cells, 0)
+	e.bool(a.openAlt)
+	e.bool(a.armed)
+	e.num(a.matched)
+	e.num(a.covered)
+	e.num(len(a.candidates))
+	for _, id := range a.candidates {
+		e.u64(uint64(id))
+	}
+
+	o := &t.observed
+	e.str(o.Title)
+	e.str(o.Cwd)
+	e.u64(o.Bell)
+	e.str(o.Program.State)
+	e.str(o.Program.App)
+	e.str(o.Program.Kind)
+	e.str(o.Program.Message)
+	e.u64(o.Program.Count)
+	e.num(o.Progress.State)
+	e.num(o.Progress.Percent)
+	e.str(o.Notification.Title)
+	e.str(o.Notification.Body)
+	e.u64(o.Notification.Count)
+	e.str(o.Shell.Mark)
+	e.num(o.Shell.ExitCode + 1)
+	e.u64(o.Shell.Count)
+	e.str(o.Clipboard.Text)
+	e.u64(o.Clipboard.Count)
+	e.num(len(t.titles))
+	for _, s := range t.titles {
+		e.str(s)
+	}
+	e.bytes(t.replies)
+	e.u64(t.faults)
+}
+
+func (e *encoder) screen(s *screen) {
+	e.num(len(s.rows))
+	for y := range s.rows {
+		l := s.row(y)
+		e.num(l.long)
+		e.row(l)
+	}
+	e.num(s.x)
+	e.num(s.y)
+	e.num(s.top)
+	e.num(s.bottom)
+	for _, w := range s.tabs {
+		e.u64(w)
+	}
+	e.num(s.savedX)
+	e.num(s.savedY)
+	e.u32(s.savedFg)
+	e.u32(s.savedBg)
+	e.byte(byte(s.savedCharset))
+	e.bytes(s.keyboard)
+}
+
+// Restore makes a terminal from a State. It checks everything: bytes that State
+// did not write give an error, and never a panic or a terminal that could
+// misbehave.
+func Restore(state []byte) (*Terminal, error) {
+	const head = len(stateMagic) + 1
+	if len(state) < head+4 || string(state[:len(stateMagic)]) != stateMagic {
+		return nil, errState
+	}
+	if v := state[len(stateMagic)]; v != stateVersion {
+		return nil, fmt.Errorf("terminal state of unknown version %d", v)
+	}
+	body := state[:len(state)-4]
+	if crc32.Checksum(body, castagnoli) != binary.BigEndian.Uint32(state[len(body):]) {
+		return nil, errState
+	}
+	d := decoder{buf: body[head:]}
+	t := d.state()
+	if d.failed || len(d.buf) != 0 {
+		return nil, errState
+	}
+	return t, nil
+}
+
+// A decoder reads what an encoder wrote. After a failure it gives zeros, and
+// the caller looks at failed at the end and before anything costly.
+type decoder struct {
+	t      *Terminal
+	buf    []byte
+	styles []style
+	failed bool
+}
+
+func (d *decoder) fail() { d.failed = true; d.buf = nil }
+
+func (d *decoder) u64() uint64 {
+	v, n := binary.Uvarint(d.buf)
+	if n <= 0 {
+		d.fail()
+		return 0
+	}
+	d.buf = d.buf[n:]
+	return v
+}
+
+// num reads a number of at most limit.
+func (d *decoder) num(limit int) int {
+	v := d.u64()
+	if v > uint64(limit) {
+		d.fail()
+		return 0
+	}
+	return int(v)
+}
+
+func (d *decoder) u32() uint32 { return uint32(d.num(1<<32 - 1)) }
+
+func (d *decoder) byte(limit byte) byte {
+	if len(d.buf) == 0 || d.buf[0] > limit {
+		d.fail()
+		return 0
+	}
+	b := d.buf[0]
+	d.buf = d.buf[1:]
+	return b
+}
+
+func (d *decoder) bool() bool { return d.byte(1) != 0 }
+
+func (d *decoder) bytes(limit int) []byte {
+	n := d.num(min(limit, len(d.buf)))
+	if n > len(d.buf) {
+		d.fail()
+		return nil
+	}
+	p := d.buf[:n]
+	d.buf = d.buf[n:]
+	return p
+}
+
+func (d *decoder) str(limit int) string {
+	s := string(d.bytes(limit))
+	if !utf8.ValidString(s) {
+		d.fail()
+	}
+	return s
+}
+
+func (d *decoder) charset() charset {
+	c := charset(d.byte(0x7e))
+	if c == 0 {
+		return 0
+	}
+	if _, ok := charsetTables[c]; !ok {
+		d.fail()
+		return 0
+	}
+	return c
+}
+
+func (d *decoder) table() {
+	links := make([]*link, d.num(len(d.buf)/2))
+	for i := range links {
+		links[i] = &link{id: d.str(maxURI), uri: d.str(maxURI)}
+		if d.failed {
+			return
+		}
+	}
+	n := d.num(min(maxStateStyles, len(d.buf)/4))
+	d.styles = make([]style, n)
+	for i := range d.styles {
+		s := &d.styles[i]
+		s.fg, s.bg, s.ext = d.u32(), d.u32(), d.u32()
+		if k := d.num(len(links)); k > 0 {
+			s.link = links[k-1]
+		}
+		if s.bg&0x80000000 != 0 || s.ext&^(extUnderline|colorMask) != 0 ||
+			s.ext&extUnderline>>extUnderlineShift > 5 {
+			d.fail()
+		}
+		if d.failed {
+			return
+		}
+	}
+	if n == 0 {
+		d.fail()
+	}
+}
+
+// row reads a record of at most limit cells.
+func (d *decoder) row(l *line, limit int) {
+	if rec := d.bytes(len(d.buf)); !d.failed && !d.t.decodeRecord(l, rec, d.styles, limit) {
+		d.fail()
+	}
+}
+
+func (d *decoder) state() *Terminal {
+	d.table()
+	cols, rows := d.num(maxSize), d.num(maxSize)
+	if cols < minCols || rows < 1 {
+		d.fail()
+	}
+	scrollback, limit := d.num(maxScrollback), d.num(maxArchive)
+	if d.failed {
+		return nil
+	}
+	t := New(Options{Cols: cols, Rows: rows})
+	t.scrollbackMax, t.archive.limit = scrollback, limit
+	t.archive.armed = false
+	d.t = t
+
+	m := &t.modes
+	for _, b := range []*bool{&m.cursorHidden, &m.newLine, &m.blinkOption, &m.insert, &m.cursorKeys, &m.keypad,
+		&m.paste, &m.origin, &m.reverseWrap, &m.focus, &m.synchronized, &m.wrap} {
+		*b = d.bool()
+	}
+	m.mouse = MouseProtocol(d.byte(byte(MouseAny)))
+	m.mouseEncoding = MouseEncoding(d.byte(byte(MouseSGRPixels)))
+	m.modifyOtherKeys = d.byte(2)
+	m.cursorShape = CursorShape(d.byte(byte(CursorBar)))
+	m.cursorBlink = CursorBlinking(d.byte(byte(BlinkOn)))
+
+	if i := d.num(len(d.styles) - 1); !d.failed {
+		t.pen = pen(d.styles[i])
+	}
+	t.charset = d.charset()
+	t.glevel = int(d.byte(3))
+	for i := range t.gsets {
+		t.gsets[i] = d.charset()
+	}
+	t.lastWidth = d.byte(2)
+	t.inRun = d.bool()
+	d.parser(&t.parser)
+
+	if d.bool() {
+		t.cur = t.alt
+	}
+	d.screen(t.main, true)
+	d.screen(t.alt, t.cur == t.alt)
+	if d.failed {
+		return nil
+	}
+	t.missing = d.num(t.scrollbackMax)
+	d.scrollback()
+	d.archive()
+	d.observed()
+	if d.failed {
+		return nil
+	}
+	t.penStale = true
+	t.sweep()
+	return t
+}
+
+func (d *decoder) parser(ps *parser) {
+	ps.state = parserState(d.byte(byte(stLast)))
+	ps.collect = d.u32()
+	n := d.num(maxParams)
+	if n == 0 {
+		d.fail()
+		return
+	}
+	ps.params.n = 0
+	for range n {
+		ps.params.add()
+		i := ps.params.n - 1
+		ps.params.value[i] = int32(d.num(paramLimit))
+		subs := d.num(maxSubParams - ps.params.subs)
+		for range subs {
+			ps.params.sub[ps.params.subs] = int32(d.num(paramLimit+1) - 1)
+			ps.params.subs++
+			ps.params.subEnd[i]++
+		}
+	}
+	ps.params.rejectDigits = d.bool()
+	ps.params.rejectSubDigits = d.bool()
+	ps.params.digitIsSub = d.bool()
+	if ps.params.digitIsSub && !ps.params.rejectSubDigits && ps.params.subs == 0 {
+		d.fail()
+	}
+	ps.text = append([]byte(nil), d.bytes(maxString)...)
+	if !utf8.Valid(ps.text) {
+		d.fail()
+	}
+	ps.overflow = d.bool()
+	ps.stringKind = d.byte(0x7e)
+	switch ps.stringKind {
+	case 0, 'X', '^', '_':
+	default:
+		d.fail()
+	}
+	ps.dcs = d.u32()
+	ps.nTail = copy(ps.tail[:], d.bytes(3))
+	if ps.nTail > 0 {
+		if r, _ := decode(ps.tail[:ps.nTail]); r != runePartial {
+			d.fail()
+		}
+	}
+}
+
+func (d *decoder) screen(s *screen, shown bool) {
+	t := d.t
+	n := d.num(t.rows)
+	if shown && n != t.rows || !shown && n != 0 {
+		d.fail()
+		return
+	}
+	s.rows = newRows(n)
+	for _, l := range s.rows {
+		long := d.num(maxSize)
+		limit := t.cols
+		if long != 0 {
+			if s != t.alt || long <= t.cols {
+				d.fail()
+			}
+			limit = long
+		}
+		d.row(l, limit)
+		if d.failed {
+			return
+		}
+		l.long = long
+	}
+	s.x = d.num(1 << 30)
+	s.y = d.num(t.rows - 1)
+	s.bottom = 0
+	s.top = d.num(t.rows - 1)
+	s.bottom = d.num(t.rows - 1)
+	if s.bottom < s.top {
+		d.fail()
+	}
+	for i := range s.tabs {
+		s.tabs[i] = d.u64()
+	}
+	s.tabs[len(s.tabs)-1] &= 1<<(maxSize%64+1) - 1
+	s.savedX = d.num(1 << 30)
+	s.savedY = d.num(1 << 30)
+	s.savedFg = d.u32()
+	s.savedBg = d.u32()
+	if s.savedBg&0x80000000 != 0 {
+		d.fail()
+	}
+	s.savedCharset = d.charset()
+	s.keyboard = append([]uint8(nil), d.bytes(maxKeyboard)...)
+	for _, k := range s.keyboard {
+		if k > 31 {
+			d.fail()
+		}
+	}
+}
+
+func (d *decoder) scrollback() {
+	t := d.t
+	n := d.num(min(t.scrollbackMax-t.missing, len(d.buf)))
+	from := styleTable{list: d.styles}
+	var l line
+	for range n {
+		rec := d.bytes(len(d.buf))
+		if d.failed || !t.decodeRecord(&l, rec, d.styles, maxSize) || rec[0]&recordAlt != 0 {
+			d.fail()
+			return
+		}
+		t.scrollback.pushCopy(rec, &from)
+		t.sweep()
+	}
+	t.boundScrollback()
+}
+
+func (d *decoder) archive() {
+	t := d.t
+	a := &t.archive
+	next := d.u64()
+	n := d.num(len(d.buf))
+	if next == 0 || next > 1<<62 || uint64(n) >= next {
+		d.fail()
+		return
+	}
+	a.next = LineID(next) - LineID(n)
+	var l line
+	for range n {
+		rec := d.bytes(len(d.buf))
+		if d.failed || !t.decodeRecord(&l, rec, d.styles, maxCells) || rec[0]&recordWrapped != 0 {
+			d.fail()
+			return
+		}
+		if a.limit > 0 {
+			a.append(t, l.cells, rec[0]&recordAlt != 0)
+		}
+		t.sweep()
+	}
+	a.next = LineID(next)
+	d.row(&a.open, maxCells)
+	a.openAlt = d.bool()
+	a.armed = d.bool()
+	a.matched = d.num(a.store.len())
+	a.covered = d.num(a.matched)
+	for range d.num(matchCandidates) {
+		id := LineID(d.u64())
+		if id < a.oldest() || id+LineID(a.matched) > a.next || id > a.next {
+			// Its lines were left out: the match cannot go on.
+			continue
+		}
+		a.candidates = append(a.candidates, id)
+	}
+	if a.matched > 0 && len(a.candidates) == 0 || a.matched == 0 {
+		a.matched, a.covered, a.candidates = 0, 0, nil
+	}
+	if a.matched > 0 {
+		a.armed = true
+	}
+}
+
+func (d *decoder) observed() {
+	t := d.t
+	o := &t.observed
+	o.Title = d.str(maxTitle)
+	o.Cwd = d.str(maxCwd)
+	o.Bell = d.u64()
+	o.Program = ProgramStatus{State: d.str(16), App: d.str(64), Kind: d.str(64), Message: d.str(maxMessage), Count: d.u64()}
+	o.Progress = Progress{State: d.num(4), Percent: d.num(100)}
+	o.Notification = Notification{Title: d.str(maxTitle), Body: d.str(maxMessage), Count: d.u64()}
+	o.Shell = ShellMark{Mark: d.str(1), ExitCode: d.num(1<<16) - 1, Count: d.u64()}
+	o.Clipboard = Clipboard{Text: d.str(maxClipboard), Count: d.u64()}
+	for range d.num(maxTitles) {
+		t.titles = append(t.titles, d.str(maxTitle))
+	}
+	t.replies = append([]byte(nil), d.bytes(maxReplies)...)
+	t.faults = d.u64()
+}

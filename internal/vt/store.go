@@ -1,0 +1,507 @@
+package vt
+
+import (
+	"encoding/binary"
+	"unicode/utf8"
+)
+
+// Lines that left the screen are kept as records:
+//
+//	flags    1 byte: recordWrapped, recordPlain, recordAlt
+//	plain:   the characters, one byte each, all ASCII in the default style
+//	others:  cells  uvarint, runs uvarint, runs × (style uvarint, cells uvarint),
+//	         then the cells' text
+//
+// In the text a character stands for its cell, and for the cell behind it when
+// it is wide. Bytes below 0x20 are marks, see below. Styles are indexes into a
+// table that stands beside the records.
+const (
+	recordWrapped = 1 << iota
+	recordPlain
+	recordAlt
+	recordFlags = 1<<iota - 1
+)
+
+const (
+	markEmpty   = 0x00 // an empty cell
+	markTail    = 0x01 // the second half of a wide character, alone
+	markRune    = 0x02 // width byte, character: a width other than the table's
+	markCluster = 0x03 // width byte, length uvarint, text
+	markEmpties = 0x04 // count uvarint: empty cells
+
+	// markWithTail in a width byte: the cell behind is markTail.
+	markWithTail = 0x10
+)
+
+// A styleTable gives styles small numbers within one chunk or one State.
+type styleTable struct {
+	list  []style
+	index map[style]uint32
+}
+
+func (k *styleTable) of(s style) uint32 {
+	if i, ok := k.index[s]; ok {
+		return i
+	}
+	if k.index == nil {
+		k.index = make(map[style]uint32)
+		for i, s := range k.list {
+			k.index[s] = uint32(i)
+		}
+		if i, ok := k.index[s]; ok {
+			return i
+		}
+	}
+	i := uint32(len(k.list))
+	k.list = append(k.list, s)
+	k.index[s] = i
+	return i
+}
+
+// appendRecord encodes a row.
+func (t *Terminal) appendRecord(dst []byte, cells []cell, flags byte, table *styleTable) []byte {
+	n := len(cells)
+	for n > 0 && cells[n-1] == 0 {
+		n--
+	}
+	cells = cells[:n]
+
+	start := len(dst)
+	dst = append(dst, flags|recordPlain)
+	for _, c := range cells {
+		if c-0x20 > 0x7e-0x20 {
+			return t.appendStyled(dst[:start], cells, flags, table)
+		}
+		dst = append(dst, byte(c))
+	}
+	return dst
+}
+
+func (t *Terminal) appendStyled(dst []byte, cells []cell, flags byte, table *styleTable) []byte {
+	dst = append(dst, flags)
+	dst = binary.AppendUvarint(dst, uint64(len(cells)))
+	runs := 0
+	for i, c := range cells {
+		if i == 0 || c.style() != cells[i-1].style() {
+			runs++
+		}
+	}
+	dst = binary.AppendUvarint(dst, uint64(runs))
+	for i := 0; i < len(cells); {
+		id := cells[i].style()
+		j := i + 1
+		for j < len(cells) && cells[j].style() == id {
+			j++
+		}
+		dst = binary.AppendUvarint(dst, uint64(table.of(t.styles.list[id])))
+		dst = binary.AppendUvarint(dst, uint64(j-i))
+		i = j
+	}
+	for i := 0; i < len(cells); i++ {
+		c := cells[i].withoutTag()
+		if c-0x20 <= 0x7e-0x20 {
+			dst = append(dst, byte(c))
+			continue
+		}
+		tail := i+1 < len(cells) && cells[i+1].withoutTag() == wideTail
+		width := c.width()
+		switch {
+		case c == 0:
+			n := 1
+			for i+n < len(cells) && cells[i+n].withoutTag() == 0 {
+				n++
+			}
+			if n < 3 {
+				dst = append(dst, markEmpty)
+				continue
+			}
+			dst = append(dst, markEmpties)
+			dst = binary.AppendUvarint(dst, uint64(n))
+			i += n - 1
+		case c == wideTail:
+			dst = append(dst, markTail)
+		case c.isCluster():
+			how := byte(width)
+			if width == 2 && tail {
+				how |= markWithTail
+				i++
+			}
+			text := t.clusters.text[c.number()]
+			dst = append(dst, markCluster, how)
+			dst = binary.AppendUvarint(dst, uint64(len(text)))
+			dst = append(dst, text...)
+		case width == 2 && tail && runeWidth(rune(c.number())) == 2:
+			dst = utf8.AppendRune(dst, rune(c.number()))
+			i++
+		case width != 2 && runeWidth(rune(c.number())) == width:
+			dst = utf8.AppendRune(dst, rune(c.number()))
+		default:
+			dst = append(dst, markRune, byte(width))
+			dst = utf8.AppendRune(dst, rune(c.number()))
+		}
+	}
+	return dst
+}
+
+// recordWidth is a record's number of cells.
+func recordWidth(rec []byte) int {
+	if rec[0]&recordPlain != 0 {
+		return len(rec) - 1
+	}
+	n, _ := binary.Uvarint(rec[1:])
+	return int(n)
+}
+
+// validRune says whether a character can stand in a cell.
+func validRune(r rune) bool {
+	return r >= 0x20 && r < 0x7f || r >= 0xa0 && utf8.ValidRune(r) && r != 0xfeff
+}
+
+// decodeRecord reads a record into l. It returns false, and leaves l in any
+// state, for a record that appendRecord did not write; limit bounds the cells.
+func (t *Terminal) decodeRecord(l *line, rec []byte, table []style, limit int) bool {
+	l.cells = l.cells[:0]
+	l.special = false
+	l.long = 0
+	if len(rec) == 0 || rec[0]&^recordFlags != 0 {
+		return false
+	}
+	flags := rec[0]
+	l.wrapped = flags&recordWrapped != 0
+	rec = rec[1:]
+	if flags&recordPlain != 0 {
+		if len(rec) > limit {
+			return false
+		}
+		l.grow(len(rec))
+		for i, b := range rec {
+			if b < 0x20 || b > 0x7e {
+				return false
+			}
+			l.cells[i] = cell(b)
+		}
+		return true
+	}
+	count, rec, ok := uvarint(rec, limit)
+	if !ok {
+		return false
+	}
+	runs, rec, ok := uvarint(rec, count)
+	if !ok {
+		return false
+	}
+	l.grow(count)
+	x := 0
+	for range runs {
+		var index, n int
+		if index, rec, ok = uvarint(rec, len(table)-1); !ok {
+			return false
+		}
+		if n, rec, ok = uvarint(rec, count-x); !ok {
+			return false
+		}
+		tag := blank(t.styles.intern(table[index]))
+		for end := x + n; x < end; x++ {
+			l.cells[x] = tag
+		}
+	}
+	if x != count {
+		return false
+	}
+	for x = 0; x < count; {
+		if len(rec) == 0 {
+			return false
+		}
+		b := rec[0]
+		if b >= 0x20 && b < 0x7f {
+			l.cells[x] |= cell(b)
+			x++
+			rec = rec[1:]
+			continue
+		}
+		width, tail := 0, false
+		content := cell(0)
+		switch b {
+		case markEmpty:
+			x++
+			rec = rec[1:]
+			continue
+		case markEmpties:
+			var n int
+			if n, rec, ok = uvarint(rec[1:], count-x); !ok {
+				return false
+			}
+			x += n
+			continue
+		case markTail:
+			rec = rec[1:]
+		case markRune, markCluster:
+			if len(rec) < 2 {
+				return false
+			}
+			width, tail = int(rec[1]&^markWithTail), rec[1]&markWithTail != 0
+			if width > 2 {
+				return false
+			}
+			rec = rec[2:]
+			if b == markRune {
+				r, size := utf8.DecodeRune(rec)
+				if !validRune(r) || r == utf8.RuneError && size == 1 {
+					return false
+				}
+				rec = rec[size:]
+				content = cell(r)
+				break
+			}
+			var n int
+			if n, rec, ok = uvarint(rec, len(rec)); !ok || n > len(rec) {
+				return false
+			}
+			text := string(rec[:n])
+			rec = rec[n:]
+			if runes := runeCount(text); runes < 2 || runes > maxClusterRunes || !utf8.ValidString(text) {
+				return false
+			}
+			for _, r := range text {
+				if !validRune(r) {
+					return false
+				}
+			}
+			content = cellCluster | cell(t.clusters.intern(text))
+		default:
+			r, size := utf8.DecodeRune(rec)
+			if !validRune(r) || r == utf8.RuneError && size == 1 {
+				return false
+			}
+			rec = rec[size:]
+			width = runeWidth(r)
+			tail = width == 2
+			content = cell(r)
+		}
+		if width != 1 {
+			l.special = true
+		}
+		l.cells[x] |= content | cell(width^1)<<widthShift
+		x++
+		if tail {
+			if x >= count {
+				return false
+			}
+			l.cells[x] |= wideTail
+			x++
+		}
+	}
+	return len(rec) == 0
+}
+
+// uvarint reads a number of at most limit.
+func uvarint(p []byte, limit int) (int, []byte, bool) {
+	v, n := binary.Uvarint(p)
+	if n <= 0 || limit < 0 || v > uint64(limit) {
+		return 0, p, false
+	}
+	return int(v), p[n:], true
+}
+
+// chunkSize is how many bytes of records share one chunk. Eviction frees whole
+// chunks, so it is small beside the history and large beside a line.
+const chunkSize = 64 << 10
+
+// A chunk is a run of records with the styles they use.
+type chunk struct {
+	data   []byte
+	ends   []uint32
+	hashes []uint32
+	table  styleTable
+}
+
+func (c *chunk) record(i int) []byte {
+	start := uint32(0)
+	if i > 0 {
+		start = c.ends[i-1]
+	}
+	return c.data[start:c.ends[i]]
+}
+
+// size is about how much memory the chunk holds.
+func (c *chunk) size() int {
+	n := cap(c.data) + 4*cap(c.ends) + 4*cap(c.hashes) + 48*len(c.table.list)
+	for _, s := range c.table.list {
+		if s.link != nil {
+			n += len(s.link.id) + len(s.link.uri)
+		}
+	}
+	return n
+}
+
+// A lineStore is a queue of records: lines come at the end and leave at either
+// end.
+type lineStore struct {
+	chunks []*chunk
+	// head counts the records of the first chunk that left already.
+	head  int
+	count int
+	// sealed is the size of all chunks but the last.
+	sealed int
+	hashed bool
+}
+
+func (s *lineStore) len() int { return s.count }
+
+func (s *lineStore) reset() {
+	*s = lineStore{hashed: s.hashed}
+}
+
+// memory is about how many bytes the store holds.
+func (s *lineStore) memory() int {
+	if len(s.chunks) == 0 {
+		return 0
+	}
+	return s.sealed + cap(s.chunks[len(s.chunks)-1].data)
+}
+
+// tail is the chunk that takes the next record.
+func (s *lineStore) tail() *chunk {
+	if n := len(s.chunks); n > 0 {
+		c := s.chunks[n-1]
+		if len(c.data) < chunkSize && len(c.table.list) < 4096 {
+			return c
+		}
+		s.seal(c)
+		// The next chunk will most likely fill up as this one did.
+		s.chunks = append(s.chunks, &chunk{
+			data: make([]byte, 0, chunkSize+512),
+			ends: make([]uint32, 0, len(c.ends)),
+		})
+		return s.chunks[n]
+	}
+	s.chunks = append(s.chunks, new(chunk))
+	return s.chunks[0]
+}
+
+func (s *lineStore) seal(c *chunk) {
+	c.table.index = nil
+	s.sealed += c.size()
+}
+
+// push appends a row and returns its record.
+func (s *lineStore) push(t *Terminal, cells []cell, flags byte) []byte {
+	c := s.tail()
+	start := len(c.data)
+	c.data = t.appendRecord(c.data, cells, flags, &c.table)
+	c.ends = append(c.ends, uint32(len(c.data)))
+	s.count++
+	return c.data[start:]
+}
+
+// pushCopy appends a copy of another store's record.
+func (s *lineStore) pushCopy(rec []byte, from *styleTable) {
+	c := s.tail()
+	if rec[0]&recordPlain != 0 {
+		c.data = append(c.data, rec...)
+	} else {
+		c.data = append(c.data, rec[0])
+		count, rest, _ := uvarint(rec[1:], maxCells)
+		runs, rest, _ := uvarint(rest, maxCells)
+		c.data = binary.AppendUvarint(c.data, uint64(count))
+		c.data = binary.AppendUvarint(c.data, uint64(runs))
+		for range runs {
+			var index, n int
+			index, rest, _ = uvarint(rest, len(from.list)-1)
+			n, rest, _ = uvarint(rest, maxCells)
+			c.data = binary.AppendUvarint(c.data, uint64(c.table.of(from.list[index])))
+			c.data = binary.AppendUvarint(c.data, uint64(n))
+		}
+		c.data = append(c.data, rest...)
+	}
+	c.ends = append(c.ends, uint32(len(c.data)))
+	s.count++
+}
+
+// at finds record i, counted from the oldest.
+func (s *lineStore) at(i int) (*chunk, int) {
+	i += s.head
+	for _, c := range s.chunks {
+		if i < len(c.ends) {
+			return c, i
+		}
+		i -= len(c.ends)
+	}
+	panic("vt: no such line")
+}
+
+// fromEnd finds the record that is n before the newest.
+func (s *lineStore) fromEnd(n int) (*chunk, int) {
+	for i := len(s.chunks) - 1; i >= 0; i-- {
+		c := s.chunks[i]
+		if n < len(c.ends) {
+			return c, len(c.ends) - 1 - n
+		}
+		n -= len(c.ends)
+	}
+	panic("vt: no such line")
+}
+
+// dropFirst forgets the oldest record.
+func (s *lineStore) dropFirst() {
+	if s.count == 0 {
+		return
+	}
+	s.count--
+	s.head++
+	c := s.chunks[0]
+	if s.head < len(c.ends) {
+		return
+	}
+	s.head = 0
+	if len(s.chunks) == 1 {
+		s.chunks = nil
+		s.sealed = 0
+		return
+	}
+	s.sealed -= c.size()
+	s.chunks[0] = nil
+	s.chunks = s.chunks[1:]
+}
+
+// dropFirstChunk forgets the oldest records, a chunk full, and says how many.
+func (s *lineStore) dropFirstChunk() int {
+	if len(s.chunks) == 0 {
+		return 0
+	}
+	n := len(s.chunks[0].ends) - s.head
+	for range n {
+		s.dropFirst()
+	}
+	return n
+}
+
+// popLast takes the newest record into l. The store must not be empty.
+func (s *lineStore) popLast(t *Terminal, l *line) {
+	c, i := s.fromEnd(0)
+	t.decodeRecord(l, c.record(i), c.table.list, maxCells)
+	start := 0
+	if i > 0 {
+		start = int(c.ends[i-1])
+	}
+	c.data = c.data[:start]
+	c.ends = c.ends[:i]
+	if len(c.hashes) > i {
+		c.hashes = c.hashes[:i]
+	}
+	s.count--
+	if i == 0 || s.count == 0 {
+		n := len(s.chunks) - 1
+		s.chunks[n] = nil
+		s.chunks = s.chunks[:n]
+		if n > 0 {
+			s.sealed -= s.chunks[n-1].size()
+		}
+		if s.count == 0 {
+			s.chunks, s.head, s.sealed = nil, 0, 0
+		}
+	}
+}
+
+// maxCells bounds a logical line, in cells.
+const maxCells = 64 << 10
