@@ -249,7 +249,8 @@ export class ViewerLink {
   /** The old socket counts as dead; a new one is opened at once. */
   private resume(asked = false): void {
     if (!this.running || (this.refused && !asked) || !this.visible) return
-    if (!asked && this.connection !== null && now() - this.connectingSince < sameResume) return
+    const justBegun = this.connection?.isWelcome === false && now() - this.connectingSince < sameResume
+    if (!asked && justBegun) return
     this.refused = false
     this.attempt = 0
     this.watch()

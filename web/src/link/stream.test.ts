@@ -1,0 +1,216 @@
+import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { Stream, type Screen } from './stream'
+
+/** A screen that notes what it is asked to do; writes are done when the test says so. */
+function fakeScreen() {
+  const log: string[] = []
+  const waiting: (() => void)[] = []
+  const decoder = new TextDecoder()
+  const screen: Screen = {
+    write(data, done) {
+      log.push(data.length > 20 ? `write ${data.length}` : `write ${decoder.decode(data)}`)
+      waiting.push(done)
+    },
+    resize: (cols, rows) => void log.push(`resize ${cols}x${rows}`),
+    reset: () => void log.push('reset'),
+    repaint(data, cols, rows, done) {
+      log.push(`repaint ${cols}x${rows} ${decoder.decode(data)}`)
+      waiting.push(done)
+    },
+  }
+  return { screen, log, waiting, finish: () => waiting.shift()?.() }
+}
+
+function setup() {
+  const drawn: number[] = []
+  const holes: (number | null)[] = []
+  const stream = new Stream({
+    drawn: (offset) => drawn.push(offset),
+    hole: () => holes.push(stream.from?.offset ?? null),
+    size: () => undefined,
+  })
+  const fake = fakeScreen()
+  stream.setScreen(fake.screen)
+  return { stream, drawn, holes, ...fake }
+}
+
+const encoder = new TextEncoder()
+const output = (offset: number, text: string) => ({
+  type: 'output' as const,
+  handle: 1,
+  offset,
+  data: encoder.encode(text),
+})
+const resize = (offset: number, ordinal: number, cols: number, rows: number) => ({
+  type: 'resize' as const,
+  handle: 1,
+  offset,
+  ordinal,
+  cols,
+  rows,
+})
+const repaint = (offset: number, marks: number, text: string) => ({
+  type: 'repaint' as const,
+  handle: 1,
+  position: { offset, marks },
+  cols: 80,
+  rows: 24,
+  data: encoder.encode(text),
+})
+
+let frames: FrameRequestCallback[]
+beforeEach(() => {
+  frames = []
+  vi.stubGlobal('requestAnimationFrame', (callback: FrameRequestCallback) => frames.push(callback))
+  vi.stubGlobal('cancelAnimationFrame', () => undefined)
+})
+const nextFrame = () => frames.splice(0).forEach((callback) => callback(0))
+
+describe('Stream', () => {
+  it('takes nothing before a repaint says where it begins', () => {
+    const { stream, log, drawn, finish } = setup()
+    stream.attached()
+    stream.output(output(0, 'lost'))
+    stream.repaint(repaint(100, 2, 'picture'))
+    finish()
+    stream.output(output(100, 'more'))
+    finish()
+    expect(log).toEqual(['repaint 80x24 picture', 'write more'])
+    expect(drawn).toEqual([100, 104])
+    expect(stream.from).toEqual({ offset: 104, marks: 2 })
+  })
+
+  it('trims what it has and ignores what is all old', () => {
+    const { stream, log, finish } = setup()
+    stream.repaint(repaint(10, 0, ''))
+    finish()
+    stream.output(output(10, 'abc'))
+    finish()
+    stream.output(output(8, 'xxabcdef'))
+    finish()
+    stream.output(output(11, 'bc'))
+    expect(log.slice(1)).toEqual(['write abc', 'write f'.replace('f', 'def')])
+  })
+
+  it('asks again from what the screen was given when bytes are missing, and is deaf until then', () => {
+    const { stream, log, holes, finish } = setup()
+    stream.repaint(repaint(10, 0, ''))
+    finish()
+    stream.output(output(10, 'abc'))
+    stream.output(output(13, 'queued'))
+    stream.output(output(25, 'far'))
+    expect(holes).toEqual([13])
+    stream.output(output(13, 'ignored'))
+    finish()
+    expect(log.slice(1)).toEqual(['write abc'])
+    stream.attached()
+    stream.output(output(13, 'again'))
+    expect(log.at(-1)).toBe('write again')
+  })
+
+  it('applies a resize after the byte before it is drawn', () => {
+    const { stream, log, finish } = setup()
+    stream.repaint(repaint(0, 0, ''))
+    finish()
+    stream.output(output(0, 'a'))
+    stream.resize(resize(1, 1, 100, 30))
+    stream.output(output(1, 'b'))
+    expect(log.slice(1)).toEqual(['write a'])
+    finish()
+    expect(log.slice(1)).toEqual(['write a', 'resize 100x30', 'write b'])
+    expect(stream.from).toEqual({ offset: 2, marks: 1 })
+  })
+
+  it('ignores marks it has, and takes one ahead of its bytes for a hole', () => {
+    const { stream, log, holes, finish } = setup()
+    stream.repaint(repaint(5, 3, ''))
+    finish()
+    stream.resize(resize(5, 3, 1, 1))
+    stream.resize(resize(5, 2, 2, 2))
+    expect(log).toHaveLength(1)
+    stream.resize(resize(9, 4, 3, 3))
+    expect(holes).toEqual([5])
+  })
+
+  it('drops what waits when a repaint comes, but lets the write in the terminal end first', () => {
+    const { stream, log, drawn, finish } = setup()
+    stream.repaint(repaint(0, 0, ''))
+    finish()
+    stream.output(output(0, 'a'))
+    stream.output(output(1, 'waits'))
+    stream.repaint(repaint(500, 1, 'new'))
+    expect(log.slice(1)).toEqual(['write a'])
+    finish()
+    expect(log.slice(1)).toEqual(['write a', 'repaint 80x24 new'])
+    finish()
+    expect(drawn).toEqual([0, 1, 500])
+  })
+
+  it('writes at once while the frame has room, and at most 64 KiB in one', () => {
+    const { stream, log, finish } = setup()
+    stream.repaint(repaint(0, 0, ''))
+    finish()
+    stream.output(output(0, 'x'.repeat(100_000)))
+    finish()
+    expect(log.slice(1)).toEqual(['write 65536'])
+    nextFrame()
+    expect(log.slice(1)).toEqual(['write 65536', `write ${100_000 - 65536}`])
+    finish()
+    stream.output(output(100_000, 'key'))
+    expect(log.at(-1)).toBe('write key')
+  })
+
+  it('joins outputs that waited for the same write', () => {
+    const { stream, log, finish } = setup()
+    stream.repaint(repaint(0, 0, ''))
+    for (const [index, letter] of ['a', 'b', 'c'].entries()) stream.output(output(index, letter))
+    finish()
+    expect(log.at(-1)).toBe('write abc')
+  })
+
+  it('keeps nothing while paused and goes on from the screen afterwards', () => {
+    const { stream, log, finish } = setup()
+    stream.repaint(repaint(0, 0, ''))
+    finish()
+    stream.output(output(0, 'a'))
+    stream.output(output(1, 'b'))
+    stream.setPaused(true)
+    finish()
+    stream.output(output(2, 'c'))
+    stream.repaint(repaint(50, 0, 'no'))
+    expect(log.slice(1)).toEqual(['write a'])
+    stream.setPaused(false)
+    expect(stream.needsAttach).toBe(true)
+    expect(stream.from).toEqual({ offset: 1, marks: 0 })
+    stream.attached()
+    stream.output(output(1, 'bc'))
+    expect(log.at(-1)).toBe('write bc')
+  })
+
+  it('asks for a repaint when the screen was exchanged, and ignores callbacks of the old one', () => {
+    const { stream, holes, drawn, finish } = setup()
+    stream.repaint(repaint(0, 0, ''))
+    finish()
+    stream.output(output(0, 'a'))
+    stream.setScreen(null)
+    finish()
+    expect(drawn).toEqual([0])
+    const second = fakeScreen()
+    stream.setScreen(second.screen)
+    expect(holes).toEqual([null])
+    stream.attached()
+    stream.repaint(repaint(7, 0, 'whole'))
+    expect(second.log).toEqual(['repaint 80x24 whole'])
+  })
+
+  it('keeps a repaint that came before there was a screen', () => {
+    const stream = new Stream({ drawn: () => undefined, hole: () => undefined, size: () => undefined })
+    stream.attached()
+    stream.repaint(repaint(3, 0, 'early'))
+    stream.output(output(3, 'x'))
+    const { screen, log, finish } = fakeScreen()
+    stream.setScreen(screen)
+    finish()
+    expect(log).toEqual(['repaint 80x24 early', 'write x'])
+  })
+})
