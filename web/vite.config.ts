@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath, URL } from 'node:url'
 import vue from '@vitejs/plugin-vue'
-import { defineConfig, type Alias, type Plugin } from 'vite'
+import { defineConfig, type Plugin } from 'vite'
 import { VitePWA } from 'vite-plugin-pwa'
 
 const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url))
@@ -55,16 +55,9 @@ function versionFile(commit: string): Plugin {
   }
 }
 
-export default defineConfig(({ mode }) => {
+export default defineConfig(() => {
   const commit = buildCommit()
-  const alias: Alias[] = [{ find: '@', replacement: path('./src') }]
-  if (mode === 'mock') {
-    // The mock replaces the rooms that talk to a server; a production build never resolves these paths.
-    alias.unshift(
-      { find: /^@\/stores\/(link|sessions)$/, replacement: path('./mock/stores/$1.ts') },
-      { find: /^@\/term\/terminal$/, replacement: path('./mock/term/terminal.ts') },
-    )
-  }
+  const alias = { '@': path('./src') }
   return {
     resolve: { alias },
     define: { __COMMIT__: JSON.stringify(commit) },
@@ -102,6 +95,8 @@ export default defineConfig(({ mode }) => {
               const addon = /@xterm\/addon-(search|webgl|web-links|serialize|unicode11)/.exec(id)
               return addon ? `term-${addon[1]}` : 'terminal'
             }
+            // Must run before Vue does, so it cannot share a chunk with what imports Vue.
+            if (id.endsWith('/src/trustedTypes.ts')) return 'trusted-types'
             if (/\/node_modules\/(vue|@vue|vue-router|pinia)\//.test(id)) return 'vue'
             return undefined
           },

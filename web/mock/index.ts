@@ -1,0 +1,21 @@
+import { scenes } from './scenes'
+import { MockServer, MockSocket } from './server'
+
+/**
+ * Puts a server into the page, for work on screens and for their tests (`npm run dev:mock`). Only main.ts imports it,
+ * and only in mode `mock`, so nothing of it is in a real build. `?scene=` chooses what it tells.
+ */
+export function installMock(): void {
+  const wanted = new URLSearchParams(location.search).get('scene') ?? sessionStorage.getItem('mock.scene') ?? 'full'
+  sessionStorage.setItem('mock.scene', wanted)
+  const server = new MockServer(structuredClone(scenes[wanted] ?? scenes['full']!))
+  MockSocket.server = server
+
+  const realFetch = globalThis.fetch.bind(globalThis)
+  globalThis.fetch = (input, init) => {
+    const url = new URL(input instanceof Request ? input.url : input, location.href)
+    return url.pathname.startsWith('/api/') ? server.fetch(url.pathname.slice(4) + url.search, init) : realFetch(input, init)
+  }
+  ;(globalThis as { WebSocket: unknown }).WebSocket = MockSocket
+  Object.assign(window, { mock: server })
+}

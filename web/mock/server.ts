@@ -1,0 +1,258 @@
+import {
+  cutPreamble,
+  decodeAll,
+  encode,
+  encodePreamble,
+  inputKind,
+  ownerKind,
+  parsePage,
+  sessionKey,
+  type Frame,
+  type FrameOf,
+  type Page,
+  type Session,
+} from '@/wire'
+import type { Scene } from './scenes'
+import { screenOf } from './screens'
+
+type Answer = Parameters<typeof encode>[number]
+
+/** An input as the mock's program got it. */
+export interface TypedInput {
+  session: string
+  kind: keyof typeof inputKind
+  text: string
+}
+
+const decoder = new TextDecoder()
+const encoder = new TextEncoder()
+
+/**
+ * The server's side of the viewer dialect, in the page: it speaks the real protocol to the real link, so that
+ * everything above the socket is what ships. Tests steer it through `window.mock`.
+ */
+export class MockServer {
+  readonly typed: TypedInput[] = []
+  readonly requests: { method: string; path: string; body: unknown }[] = []
+  readonly resizes: { session: string; cols: number; rows: number }[] = []
+  private readonly sockets = new Set<MockSocket>()
+  /** While true nothing connects and what is connected is dead. */
+  down = false
+
+  constructor(readonly scene: Scene) {
+    this.down = !scene.reachable
+  }
+
+  /** Cuts every connection; with `stay` no new one comes up. */
+  cut(stay = false): void {
+    this.down = stay
+    for (const socket of [...this.sockets]) socket.die()
+  }
+
+  restore(): void {
+    this.down = false
+  }
+
+  /** Changes a session and tells everybody. */
+  change(id: string, change: Partial<Session>): void {
+    const index = this.scene.sessions.findIndex((session) => session.id === id)
+    const old = this.scene.sessions[index]
+    if (!old) throw new Error(`no session ${id}`)
+    this.scene.sessions[index] = { ...old, ...change }
+    this.tell({ type: 'event', kind: 'session', body: this.scene.sessions[index] })
+  }
+
+  /** Lets a session's program print. */
+  print(id: string, text: string): void {
+    for (const socket of this.sockets) socket.print(id, encoder.encode(text))
+  }
+
+  private tell(frame: Answer): void {
+    for (const socket of this.sockets) socket.send_(frame)
+  }
+
+  add(socket: MockSocket): void {
+    this.sockets.add(socket)
+  }
+
+  remove(socket: MockSocket): void {
+    this.sockets.delete(socket)
+  }
+
+  /** Answers a request to /api. */
+  async fetch(path: string, init: RequestInit | undefined): Promise<Response> {
+    const method = init?.method ?? 'GET'
+    const body: unknown = typeof init?.body === 'string' ? JSON.parse(init.body) : null
+    this.requests.push({ method, path, body })
+    if (this.down && !path.includes('/stop')) throw new TypeError('the mock server is down')
+    if (path === '/pair') {
+      const { code, ticket } = body as { code?: string; ticket?: string }
+      if (code !== 'AB3X9K' && ticket !== 'good') {
+        return problem(401, 'code_unknown', 'This code is wrong or was used already. Make a new one on the server.')
+      }
+      this.scene.paired = true
+      return Response.json({ proof: 'mock' })
+    }
+    if (!this.scene.paired) return problem(401, 'unauthenticated', 'Pair this device first.')
+    if (path.endsWith('/sessions') && method === 'POST') return Response.json({ id: 'refactor-auth' })
+    return Response.json({})
+  }
+
+  sessionFor(frame: FrameOf<'attach'>): Session | undefined {
+    return this.scene.sessions.find((session) => sessionKey(session) === `${frame.host}/${frame.session}`)
+  }
+
+  page(before: number, max: number): Page {
+    const newest = before === 0 ? 400 : before - 1
+    const lines = Array.from({ length: Math.max(0, Math.min(max, newest)) }, (_, i) => ({
+      id: newest - i,
+      alt: false,
+      open: false,
+      runs: [{ text: `ok  example.com/api/internal/pkg${newest - i}  0.${(newest - i) % 900}s` }],
+    }))
+    return parsePage({ lines, more: lines.length < newest })
+  }
+}
+
+function problem(status: number, code: string, detail: string): Response {
+  return Response.json({ code, detail }, { status })
+}
+
+/** Stands in for WebSocket. */
+export class MockSocket {
+  static server: MockServer
+  binaryType: BinaryType = 'arraybuffer'
+  onopen: ((event: Event) => void) | null = null
+  onmessage: ((event: MessageEvent) => void) | null = null
+  onclose: ((event: CloseEvent) => void) | null = null
+  onerror: ((event: Event) => void) | null = null
+  private greeted = false
+  private readonly handles = new Map<number, { session: Session; offset: number }>()
+  private readonly server = MockSocket.server
+
+  constructor() {
+    if (this.server.down) {
+      queueMicrotask(() => this.onclose?.(new CloseEvent('close', { code: 1006 })))
+      return
+    }
+    this.server.add(this)
+    queueMicrotask(() => this.onopen?.(new Event('open')))
+  }
+
+  close(): void {
+    this.server.remove(this)
+  }
+
+  die(): void {
+    this.server.remove(this)
+    this.onclose?.(new CloseEvent('close', { code: 1006 }))
+  }
+
+  send(data: ArrayBufferView<ArrayBuffer>): void {
+    let bytes = new Uint8Array(data.buffer.slice(data.byteOffset, data.byteOffset + data.byteLength))
+    if (!this.greeted) bytes = cutPreamble(bytes) as typeof bytes
+    for (const frame of decodeAll(bytes)) this.take(frame)
+  }
+
+  /** Sends frames, later in this turn, as a network would. */
+  send_(...frames: Answer[]): void {
+    const message = encode(...frames)
+    let all: Uint8Array<ArrayBuffer> = message
+    if (!this.greeted) {
+      this.greeted = true
+      const preamble = encodePreamble()
+      all = new Uint8Array(preamble.length + message.length)
+      all.set(preamble)
+      all.set(message, preamble.length)
+    }
+    queueMicrotask(() => this.onmessage?.(new MessageEvent('message', { data: all.buffer })))
+  }
+
+  print(id: string, data: Uint8Array): void {
+    for (const [handle, open] of this.handles) {
+      if (open.session.id !== id) continue
+      this.send_({ type: 'output', handle, offset: open.offset, data })
+      open.offset += data.length
+    }
+  }
+
+  private take(frame: Frame): void {
+    switch (frame.type) {
+      case 'viewer_hello': {
+        if (!this.server.scene.paired) {
+          this.onclose?.(new CloseEvent('close', { code: 4003 }))
+          return
+        }
+        const { hosts, sessions } = this.server.scene
+        this.send_(
+          { type: 'viewer_welcome', version: '1.0.0', instance: 'mock', device: 'This phone', scopes: ['read', 'input', 'admin'] },
+          { type: 'event', kind: 'snapshot', body: { hosts, sessions } },
+        )
+        return
+      }
+      case 'ping':
+        this.send_({ type: 'pong', nonce: frame.nonce, sent: frame.sent })
+        return
+      case 'attach':
+        this.attach(frame)
+        return
+      case 'detach':
+        this.handles.delete(frame.handle)
+        return
+      case 'input':
+        this.input(frame)
+        return
+      case 'claim_size':
+        this.claim(frame)
+        return
+      case 'release_size':
+        this.send_({ type: 'size_owner', handle: frame.handle, client: frame.client, kind: ownerKind.none, cols: 0, rows: 0 })
+        return
+      case 'page':
+        this.send_({ type: 'page_reply', handle: frame.handle, request: frame.request, body: this.server.page(frame.before, frame.max), error: '' })
+        return
+      default: // presence, acks and retirements change nothing here
+    }
+  }
+
+  private attach(frame: FrameOf<'attach'>): void {
+    const session = this.server.sessionFor(frame)
+    if (!session) {
+      this.send_({ type: 'problem', handle: frame.handle, code: 'session_unknown', message: 'This session does not exist any more.' })
+      return
+    }
+    const { cols, rows } = session
+    const data = encoder.encode(screenOf(session.id))
+    this.handles.set(frame.handle, { session, offset: 0 })
+    const position = { offset: 0, marks: 0 }
+    const kind = session.size_owner.kind
+    this.send_(
+      { type: 'attached', handle: frame.handle, mode: 'repaint', cols, rows, prompt: session.prompt?.id ?? '' },
+      { type: 'repaint', handle: frame.handle, position, cols, rows, data },
+      { type: 'size_owner', handle: frame.handle, client: '00'.repeat(16), kind: ownerKind[kind], cols, rows },
+      { type: 'live', handle: frame.handle, position },
+    )
+  }
+
+  private input(frame: FrameOf<'input'>): void {
+    const open = this.handles.get(frame.handle)
+    const kinds = Object.keys(inputKind) as (keyof typeof inputKind)[]
+    this.server.typed.push({
+      session: open?.session.id ?? '',
+      kind: kinds[frame.kind] ?? 'bytes',
+      text: decoder.decode(frame.data),
+    })
+    this.send_({ type: 'input_ack', handle: frame.handle, client: frame.client, seq: frame.seq, status: 0 })
+  }
+
+  private claim(frame: FrameOf<'claim_size'>): void {
+    const open = this.handles.get(frame.handle)
+    if (!open) return
+    const { cols, rows, client, handle } = frame
+    this.server.resizes.push({ session: open.session.id, cols, rows })
+    this.send_(
+      { type: 'size_owner', handle, client, kind: ownerKind.viewer, cols, rows },
+      { type: 'repaint', handle, position: { offset: open.offset, marks: 0 }, cols, rows, data: encoder.encode(screenOf(open.session.id)) },
+    )
+  }
+}
