@@ -27,7 +27,6 @@ const (
 	CodeUnknownHost      Code = "unknown_host"
 	CodeUnknownDevice    Code = "unknown_device"
 	CodeUnknownToken     Code = "unknown_token"
-	CodeAmbiguousSession Code = "ambiguous_session"
 	CodeConflict         Code = "conflict"
 	CodeNameTaken        Code = "name_taken"
 	CodeRevoked          Code = "revoked"
@@ -69,7 +68,6 @@ var codes = map[Code]struct {
 	CodeUnknownHost:      {http.StatusNotFound, "There is no such host here: list them with GET /api/hosts."},
 	CodeUnknownDevice:    {http.StatusNotFound, "There is no such device: list them with GET /api/devices."},
 	CodeUnknownToken:     {http.StatusNotFound, "There is no such token: list them with GET /api/tokens."},
-	CodeAmbiguousSession: {http.StatusConflict, "More than one host has a session with this id: add ?host= to say which."},
 	CodeConflict:         {http.StatusConflict, "The thing has changed meanwhile: read it again."},
 	CodeNameTaken:        {http.StatusConflict, "The name is taken: choose another."},
 	CodeRevoked:          {http.StatusUnauthorized, "This device or token was revoked: pair again."},

@@ -182,11 +182,12 @@ type Host struct {
 
 // Device is a paired browser as it is shown.
 type Device struct {
-	ID         string `json:"id"`
-	Name       string `json:"name"`
-	Scopes     Scopes `json:"scopes"`
-	CreatedMS  int64  `json:"created_ms" doc:"How long ago it was paired"`
-	LastSeenMS int64  `json:"last_seen_ms" doc:"How long ago it was last here"`
-	Address    string `json:"address" doc:"Where it was paired from; for display only"`
-	Current    bool   `json:"current" doc:"Whether it is the one that asks"`
+	ID         string   `json:"id"`
+	Name       string   `json:"name"`
+	Scopes     []string `json:"scopes" nullable:"false"`
+	CreatedMS  int64    `json:"created_ms" doc:"How long ago it was paired"`
+	LastSeenMS int64    `json:"last_seen_ms" doc:"How long ago it was last here"`
+	Address    string   `json:"address" doc:"Where it was paired from; for display only"`
+	Insecure   bool     `json:"insecure" doc:"Whether it was paired over plain HTTP off loopback"`
+	Current    bool     `json:"current" doc:"Whether it is the one that asks"`
 }

@@ -1,0 +1,147 @@
+package httpapi
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/agent-helm/agent-helm/server/auth"
+)
+
+// Limits of connections that have not shown a credential (THREATS S-31).
+const (
+	maxStrangers           = 64
+	maxStrangersPerAddress = 16
+	// strangerIdle is how long such a connection may rest between requests.
+	strangerIdle = 10 * time.Second
+)
+
+// Connections limits what strangers can hold open. A connection stops being a
+// stranger's with its first authenticated request. Use its three hooks on one
+// http.Server; a connection above the limits is closed unanswered, so that it
+// costs nothing.
+type Connections struct {
+	mu        sync.Mutex
+	strangers map[*conn]struct{}   // guarded by mu
+	perPeer   map[netip.Prefix]int // guarded by mu
+}
+
+// conn is a connection as Connections knows it.
+type conn struct {
+	net.Conn
+	owner *Connections
+	peer  netip.Prefix
+	// stranger and idle are guarded by owner.mu.
+	stranger bool
+	idle     *time.Timer
+}
+
+// Listener wraps the listener that the server accepts from.
+func (c *Connections) Listener(l net.Listener) net.Listener {
+	return &limitedListener{Listener: l, owner: c}
+}
+
+type limitedListener struct {
+	net.Listener
+	owner *Connections
+}
+
+// Accept returns the next connection within the limits.
+func (l *limitedListener) Accept() (net.Conn, error) {
+	for {
+		accepted, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if tracked := l.owner.admit(accepted); tracked != nil {
+			return tracked, nil
+		}
+		accepted.Close()
+	}
+}
+
+func (c *Connections) admit(accepted net.Conn) *conn {
+	peer := auth.NetworkOf(accepted.RemoteAddr().String())
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.strangers == nil {
+		c.strangers, c.perPeer = map[*conn]struct{}{}, map[netip.Prefix]int{}
+	}
+	if len(c.strangers) >= maxStrangers || c.perPeer[peer] >= maxStrangersPerAddress {
+		return nil
+	}
+	tracked := &conn{Conn: accepted, owner: c, peer: peer, stranger: true}
+	c.strangers[tracked] = struct{}{}
+	c.perPeer[peer]++
+	return tracked
+}
+
+// Close gives the stranger's place back.
+func (c *conn) Close() error {
+	c.owner.release(c)
+	return c.Conn.Close()
+}
+
+// release counts a connection as a stranger's no longer.
+func (c *Connections) release(tracked *conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if tracked.idle != nil {
+		tracked.idle.Stop()
+		tracked.idle = nil
+	}
+	if !tracked.stranger {
+		return
+	}
+	tracked.stranger = false
+	delete(c.strangers, tracked)
+	if c.perPeer[tracked.peer]--; c.perPeer[tracked.peer] <= 0 {
+		delete(c.perPeer, tracked.peer)
+	}
+}
+
+type connKey struct{}
+
+// Context is http.Server.ConnContext.
+func (c *Connections) Context(ctx context.Context, accepted net.Conn) context.Context {
+	if tracked := trackedOf(accepted); tracked != nil {
+		return context.WithValue(ctx, connKey{}, tracked)
+	}
+	return ctx
+}
+
+// State is http.Server.ConnState: strangers do not rest here.
+func (c *Connections) State(accepted net.Conn, state http.ConnState) {
+	tracked := trackedOf(accepted)
+	if tracked == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if tracked.idle != nil {
+		tracked.idle.Stop()
+		tracked.idle = nil
+	}
+	if state == http.StateIdle && tracked.stranger {
+		tracked.idle = time.AfterFunc(strangerIdle, func() { tracked.Close() })
+	}
+}
+
+// trackedOf finds our connection inside one that TLS wraps.
+func trackedOf(accepted net.Conn) *conn {
+	if wrapper, ok := accepted.(interface{ NetConn() net.Conn }); ok {
+		accepted = wrapper.NetConn()
+	}
+	tracked, _ := accepted.(*conn)
+	return tracked
+}
+
+// authenticated marks the connection of a request.
+func authenticated(ctx context.Context) {
+	if tracked, ok := ctx.Value(connKey{}).(*conn); ok {
+		tracked.owner.release(tracked)
+	}
+}

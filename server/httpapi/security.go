@@ -1,0 +1,117 @@
+package httpapi
+
+import (
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/agent-helm/agent-helm/server"
+	"github.com/agent-helm/agent-helm/server/auth"
+)
+
+// contentSecurityPolicy is the same on every response (THREATS S-11): no
+// script that is not ours, none inline; styles may be inline because xterm.js'
+// DOM renderer writes them and shows black otherwise.
+const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' blob: data:; " +
+	"font-src 'self'; connect-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; " +
+	"frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types vue"
+
+// Limits of requests.
+const (
+	maxBodyUnauthenticated = 64 << 10
+	maxBody                = 1 << 20
+	// requestTimeout bounds how long an answer that is not a stream may take to
+	// be written. The slowest is a first load of the app over a bad line.
+	requestTimeout = 2 * time.Minute
+	workerScript   = "/sw.js"
+)
+
+// guard is the outermost handler: what holds for every request, whatever it
+// asks for and whoever asks.
+func (a *API) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		isAPI := r.URL.Path == "/api" || strings.HasPrefix(r.URL.Path, "/api/")
+		transport, known := a.sites.TransportOf(r.Host)
+		setHeaders(w.Header(), isAPI, known && transport == auth.TransportTLS)
+		r = r.WithContext(auth.WithAddress(withTransport(r.Context(), transport), peerAddress(r)))
+		if err := a.refusal(r, known, isAPI); err != nil {
+			a.fail(w, r, err)
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		// Streams and sockets lift the deadline themselves. A connection that
+		// knows none is a test's.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(requestTimeout))
+		next.ServeHTTP(w, r)
+	})
+}
+
+// setHeaders sets what goes with every response. HSTS names no subdomains: they
+// are not ours to decide for.
+func setHeaders(header http.Header, isAPI, tls bool) {
+	header.Set("Content-Security-Policy", contentSecurityPolicy)
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("X-Frame-Options", "DENY")
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("Cross-Origin-Opener-Policy", "same-origin")
+	header.Set("Cross-Origin-Resource-Policy", "same-origin")
+	header.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()")
+	if tls {
+		header.Set("Strict-Transport-Security", "max-age=31536000")
+	}
+	if isAPI {
+		header.Set("Cache-Control", "no-store")
+	}
+}
+
+// refusal says why a request goes no further, whoever it comes from.
+func (a *API) refusal(r *http.Request, knownHost, isAPI bool) error {
+	if !knownHost {
+		return server.NewError(server.CodeHostHeader)
+	}
+	if origins := r.Header.Values("Origin"); len(origins) > 1 || len(origins) == 1 && !a.sites.Origin(origins[0]) {
+		return server.NewError(server.CodeOrigin)
+	}
+	// A file of ours that somebody made a worker of would stay in the browser
+	// for good (THREATS S-22).
+	if r.Header.Get("Service-Worker") != "" && r.URL.Path != workerScript {
+		return server.NewError(server.CodeWorkerScript)
+	}
+	if !isAPI {
+		return nil
+	}
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return server.NewError(server.CodeMediaType)
+	}
+	kind := r.Header.Get("Content-Type")
+	if kind == "" && r.ContentLength == 0 {
+		return nil
+	}
+	if media, _, err := mime.ParseMediaType(kind); err != nil || media != "application/json" {
+		return server.NewError(server.CodeMediaType)
+	}
+	return nil
+}
+
+// peerAddress is the other end of the connection, for limits, audit lines and
+// display. Headers that claim another are not read: anybody can send them.
+func peerAddress(r *http.Request) string {
+	network := auth.NetworkOf(r.RemoteAddr)
+	if !network.IsValid() {
+		return ""
+	}
+	host := r.RemoteAddr
+	if i := strings.LastIndexByte(host, ':'); i >= 0 {
+		host = host[:i]
+	}
+	return strings.Trim(host, "[]")
+}
+
+func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
+	problem := problemOf(r.Context(), a.log, err)
+	if problem.Code == server.CodeUnauthenticated || problem.Code == server.CodeRevoked {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	writeProblem(w, problem)
+}
