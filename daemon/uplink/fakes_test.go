@@ -96,19 +96,52 @@ func (h *fakeHost) Dial(_ context.Context, id string) (Conn, error) {
 	return holder.dial()
 }
 
-func (h *fakeHost) Remains(_ context.Context, id string) (Remains, error) {
+func (h *fakeHost) Record(_ context.Context, id string) (Record, error) {
 	holder := h.holder(id)
 	if holder == nil {
-		return Remains{}, errUnknownSession
+		return nil, errUnknownSession
 	}
-	holder.mu.Lock()
-	defer holder.mu.Unlock()
-	remains := Remains{End: holder.log.End(), Cols: holder.cols, Rows: holder.rows, State: holder.state()}
-	if holder.exit != nil {
-		remains.Exit = &daemon.Exit{Code: int(holder.exit.Code), Signal: holder.exit.Signal}
-	}
-	return remains, nil
+	return fakeRecord{holder}, nil
 }
+
+// fakeRecord is what a fakeHolder left.
+type fakeRecord struct{ *fakeHolder }
+
+func (r fakeRecord) Info() wire.SessionInfo {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return wire.SessionInfo{ID: r.id, Start: r.log.Start(), End: r.log.End(), Cols: r.cols, Rows: r.rows}
+}
+
+func (r fakeRecord) Exit() *daemon.Exit {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.exit == nil {
+		return nil
+	}
+	return &daemon.Exit{Code: int(r.exit.Code), Signal: r.exit.Signal}
+}
+
+func (r fakeRecord) End() wire.Position {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.log.End()
+}
+
+func (r fakeRecord) Read(position wire.Position, buffer []byte) (int, *ring.Mark, wire.Position, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	chunk, err := r.log.Read(position, len(buffer))
+	return copy(buffer, chunk.Data), chunk.Mark, chunk.Next, err
+}
+
+func (r fakeRecord) State() ([]byte, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.state(), nil
+}
+
+func (r fakeRecord) Close() error { return nil }
 
 func (h *fakeHost) called(call string) {
 	h.mu.Lock()
@@ -303,7 +336,7 @@ type fakeConn struct {
 	streams chan struct{} // closed to end the stream before
 }
 
-func (c *fakeConn) Welcome() wire.HolderWelcome { return c.welcome }
+func (c *fakeConn) Welcome() *wire.HolderWelcome { return &c.welcome }
 
 func (c *fakeConn) Close() error {
 	c.once.Do(func() { close(c.closed) })
@@ -329,7 +362,16 @@ func (c *fakeConn) put(f wire.Frame) bool {
 	}
 }
 
-func (c *fakeConn) Send(frame wire.Frame) error {
+func (c *fakeConn) Send(frames ...wire.Frame) error {
+	for _, frame := range frames {
+		if err := c.take(frame); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *fakeConn) take(frame wire.Frame) error {
 	select {
 	case <-c.closed:
 		return io.ErrClosedPipe

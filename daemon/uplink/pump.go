@@ -67,7 +67,7 @@ func (p *pump) attempt(ctx context.Context) error {
 	conn, err := s.link.u.options.Sessions.Dial(dialing, s.id)
 	cancel()
 	if errors.Is(err, ErrNoHolder) {
-		return p.sendRemains(ctx)
+		return p.sendRecord(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("connect to holder: %w", err)
@@ -199,6 +199,8 @@ func (p *pump) take(ctx context.Context, f wire.Frame) error {
 		box.skip(lane, f)
 	case *wire.State:
 		return p.takeState(ctx, f)
+	case *wire.Problem:
+		return &wire.Fault{Code: f.Code, Message: f.Message}
 	case *wire.Exit:
 		if p.needState || f.Offset > p.position.Offset {
 			return errHole
@@ -269,34 +271,88 @@ func (p *pump) putState(ctx context.Context, f *wire.State) error {
 	return nil
 }
 
-// sendRemains forwards what an ended session left: nothing when the server is
-// at its end already, else its last state; then how it ended.
-func (p *pump) sendRemains(ctx context.Context) error {
+// sendRecord forwards what an ended session left: its log from the position
+// on, or its last state where the log does not have that, then how it ended.
+func (p *pump) sendRecord(ctx context.Context) error {
 	s := p.session
-	remains, err := s.link.u.options.Sessions.Remains(ctx, s.id)
+	record, err := s.link.u.options.Sessions.Record(ctx, s.id)
 	if err != nil {
-		return fmt.Errorf("read what the session left: %w", err)
+		return fmt.Errorf("open what the session left: %w", err)
 	}
+	defer record.Close()
 	if p.exited {
 		return errDone
 	}
-	if (p.needState || p.position.Before(remains.End)) && len(remains.State) > 0 && remains.Cols > 0 && remains.Rows > 0 {
-		if p.position.Before(remains.End) && !p.needState {
-			s.link.box.skip(s.lane, &wire.Gap{Offset: p.position.Offset, Lost: remains.End.Offset - p.position.Offset})
+	// A record that can be opened does not block; the server may still ask for
+	// another position while its output waits in the lane.
+	group, ctx := errgroup.WithContext(ctx)
+	finished := make(chan struct{})
+	group.Go(func() error {
+		select {
+		case p.wish = <-s.resumes:
+			return errWish
+		case <-finished:
+		case <-ctx.Done():
 		}
-		state := &wire.State{Position: remains.End, Cols: remains.Cols, Rows: remains.Rows, First: true, Last: true, Data: remains.State}
-		if err := p.putState(ctx, state); err != nil {
+		return nil
+	})
+	group.Go(func() error {
+		defer close(finished)
+		return p.forwardRecord(ctx, record)
+	})
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return errDone
+}
+
+func (p *pump) forwardRecord(ctx context.Context, record Record) error {
+	s := p.session
+	if !p.needState {
+		if err := p.forwardLog(ctx, record); err != nil {
 			return err
 		}
-		p.position, p.needState = remains.End, false
 	}
-	if remains.Exit == nil {
-		return errDone
+	if end := record.End(); p.needState || p.position.Before(end) {
+		state, err := record.State()
+		if err != nil {
+			return fmt.Errorf("read last screen: %w", err)
+		}
+		if info := record.Info(); len(state) > 0 && info.Cols > 0 && info.Rows > 0 {
+			whole := &wire.State{Position: end, Cols: info.Cols, Rows: info.Rows, First: true, Last: true, Data: state}
+			if err := p.takeState(ctx, whole); err != nil {
+				return err
+			}
+		}
 	}
-	exit := &wire.Exit{Handle: s.handle, Offset: p.position.Offset, Code: int32(remains.Exit.Code), Signal: remains.Exit.Signal}
-	if err := s.link.box.put(ctx, s.lane, exit); err != nil {
+	exit := record.Exit()
+	if exit == nil {
+		return nil
+	}
+	frame := &wire.Exit{Handle: s.handle, Offset: p.position.Offset, Code: int32(exit.Code), Signal: exit.Signal}
+	if err := s.link.box.put(ctx, s.lane, frame); err != nil {
 		return err
 	}
 	p.exited = true
-	return errDone
+	return nil
+}
+
+// forwardLog forwards the log as far as it goes on from the position.
+func (p *pump) forwardLog(ctx context.Context, record Record) error {
+	for {
+		buffer := make([]byte, wire.MaxOutput) // the lane keeps it
+		n, mark, _, err := record.Read(p.position, buffer)
+		var f wire.Frame
+		switch {
+		case err != nil, n == 0 && mark == nil:
+			return nil // the state does the rest
+		case mark != nil:
+			f = &wire.Resize{Offset: mark.Offset, Ordinal: mark.Ordinal, Cols: mark.Cols, Rows: mark.Rows}
+		default:
+			f = &wire.Output{Offset: p.position.Offset, Data: buffer[:n]}
+		}
+		if err := p.take(ctx, f); err != nil {
+			return err
+		}
+	}
 }

@@ -91,10 +91,12 @@ func (s *session) describe(ctx context.Context, item daemon.Session) wire.Sessio
 			return info
 		}
 	}
-	if remains, err := s.link.u.options.Sessions.Remains(ctx, s.id); err == nil {
-		info.Start, info.End = remains.End, remains.End
-		if remains.Cols > 0 && remains.Rows > 0 {
-			info.Cols, info.Rows = remains.Cols, remains.Rows
+	if record, err := s.link.u.options.Sessions.Record(ctx, s.id); err == nil {
+		defer record.Close()
+		left := record.Info()
+		info.Start, info.End = left.Start, left.End
+		if left.Cols > 0 && left.Rows > 0 {
+			info.Cols, info.Rows = left.Cols, left.Rows
 		}
 	}
 	return info

@@ -33,30 +33,37 @@ import (
 
 	"github.com/agent-helm/agent-helm/daemon"
 	"github.com/agent-helm/agent-helm/internal/redial"
+	"github.com/agent-helm/agent-helm/internal/ring"
 	"github.com/agent-helm/agent-helm/internal/wire"
 )
 
-// Conn is one connection to a session's holder, after the hello. Send and
-// Receive are each used by one goroutine at a time; Close ends both.
+// Conn is one connection to a session's holder, after the hello; a
+// *holder.Client is one.
 type Conn interface {
 	// Welcome is what the holder said of itself and the session.
-	Welcome() wire.HolderWelcome
-	// Send writes a frame. It waits as long as the holder does not read.
-	Send(wire.Frame) error
+	Welcome() *wire.HolderWelcome
+	// Send writes frames. It waits as long as the holder does not read.
+	Send(...wire.Frame) error
 	// Receive reads the next frame, which owns its bytes.
 	Receive() (wire.Frame, error)
+	// Close ends the connection, and every wait in it.
 	Close() error
 }
 
-// Remains is what an ended session left on the host.
-type Remains struct {
-	// End is the position behind the last byte.
-	End        wire.Position
-	Cols, Rows uint16
-	// State is internal/vt's state at End; empty when none was kept.
-	State []byte
+// Record is what an ended session left on the host; a *holder.Record is one.
+type Record interface {
+	// Info describes the session and what Read knows of its stream.
+	Info() wire.SessionInfo
 	// Exit is how the program ended; nil when it was lost.
-	Exit *daemon.Exit
+	Exit() *daemon.Exit
+	// End is the position behind the last byte.
+	End() wire.Position
+	// Read copies bytes that follow position, up to the next mark, or returns
+	// that mark; neither at End. An error: the position is not there.
+	Read(position wire.Position, buffer []byte) (n int, mark *ring.Mark, next wire.Position, err error)
+	// State is internal/vt's state at End; nil when there is none.
+	State() ([]byte, error)
+	Close() error
 }
 
 // Sessions is what the uplink needs of this host's sessions. The supervisor
@@ -69,8 +76,8 @@ type Sessions interface {
 	Subscribe() (changes <-chan struct{}, cancel func())
 	// Dial connects to a session's holder. ErrNoHolder: it is gone for good.
 	Dial(ctx context.Context, id string) (Conn, error)
-	// Remains reads what an ended session left.
-	Remains(ctx context.Context, id string) (Remains, error)
+	// Record opens what an ended session left.
+	Record(ctx context.Context, id string) (Record, error)
 
 	Start(ctx context.Context, params wire.StartParams) (id string, err error)
 	Rename(ctx context.Context, id, name string) error
