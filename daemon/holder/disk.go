@@ -246,7 +246,7 @@ func (l *diskLog) read(position wire.Position, buffer []byte) (n int, mark *ring
 		}
 		stop = following.Offset
 	}
-	if position.Offset == stop {
+	if position.Offset == stop || len(buffer) == 0 {
 		return 0, nil, position, nil
 	}
 	i, found := slices.BinarySearchFunc(l.segments, position.Offset, func(s *segment, offset uint64) int {

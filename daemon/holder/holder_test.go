@@ -81,11 +81,7 @@ func start(t testing.TB, dirs daemon.Dirs, spec daemon.Spec) daemon.Session {
 // startProgram runs one of the programs of this test binary.
 func startProgram(t testing.TB, dirs daemon.Dirs, name string, arguments ...string) daemon.Session {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return start(t, dirs, daemon.Spec{Argv: append([]string{self, "program", name}, arguments...), Name: name})
+	return start(t, dirs, daemon.Spec{Argv: programArgv(t, name, arguments...), Name: name})
 }
 
 func dial(t testing.TB, dirs daemon.Dirs, id, role string) *holder.Client {
@@ -396,4 +392,14 @@ func TestDial_Errors(t *testing.T) {
 			break
 		}
 	}
+}
+
+// programArgv is the command line of one of this binary's programs.
+func programArgv(t testing.TB, name string, arguments ...string) []string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append([]string{self, "program", name}, arguments...)
 }

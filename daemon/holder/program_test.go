@@ -1,8 +1,16 @@
 package holder_test
 
 import (
+	"bufio"
 	"fmt"
+	"math/rand/v2"
 	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
 
 	"golang.org/x/term"
 )
@@ -10,31 +18,166 @@ import (
 // program is what runs in a session: one of a few behaviours by name.
 func program(name string, arguments []string) int {
 	switch name {
-	case "raw":
-		return rawEcho()
+	case "hex":
+		return hexEcho()
+	case "bytes":
+		return everyByte()
+	case "mute":
+		return mute()
+	case "queries":
+		return queries(arguments[0])
+	case "painter":
+		return painter(arguments[0], arguments[1])
+	case "lines":
+		return lines(arguments[0])
+	case "sizes":
+		return sizes()
+	case "groups":
+		return groups()
 	}
 	fmt.Fprintln(os.Stderr, "no program", name, arguments)
 	return 2
 }
 
-// rawEcho puts the terminal into raw mode, says so, and prints every byte it
-// reads in hexadecimal, until it reads a 'Q'.
-func rawEcho() int {
+// ready puts the terminal into raw mode and says so.
+func ready() {
 	if _, err := term.MakeRaw(0); err != nil {
-		return 1
+		os.Exit(1)
 	}
 	fmt.Print("ready\r\n")
+}
+
+// hexEcho prints every byte it reads in hexadecimal, and a '|' after
+// each read.
+func hexEcho() int {
+	ready()
 	buffer := make([]byte, 4096)
 	for {
 		n, err := os.Stdin.Read(buffer)
 		if err != nil {
 			return 1
 		}
-		for _, b := range buffer[:n] {
-			if b == 'Q' {
-				return 0
-			}
-			fmt.Printf("%02x", b)
+		fmt.Printf("%x|", buffer[:n])
+	}
+}
+
+// everyByte prints every byte value, thrice and in three orders, when it is
+// given a byte.
+func everyByte() int {
+	ready()
+	if _, err := os.Stdin.Read(make([]byte, 1)); err != nil {
+		return 1
+	}
+	os.Stdout.Write(allBytes())
+	return 0
+}
+
+func allBytes() []byte {
+	var all []byte
+	for i := range 256 {
+		all = append(all, byte(i))
+	}
+	for i := range 256 {
+		all = append(all, byte(255-i))
+	}
+	for i := range 256 {
+		all = append(all, byte(i*7))
+	}
+	return all
+}
+
+// mute never reads. It prints a line for every SIGUSR1 and ends at SIGINT.
+func mute() int {
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, syscall.SIGUSR1, syscall.SIGINT)
+	ready()
+	for i := 1; ; i++ {
+		if <-signals == syscall.SIGINT {
+			fmt.Print("interrupted\r\n")
+			return 3
+		}
+		fmt.Printf("signal %d\r\n", i)
+	}
+}
+
+// queries asks for the device attributes that often and reads no answer.
+func queries(count string) int {
+	n, _ := strconv.Atoi(count)
+	ready()
+	out := bufio.NewWriterSize(os.Stdout, 64<<10)
+	for range n {
+		out.WriteString("\x1b[c")
+	}
+	out.WriteString("asked\r\n")
+	out.Flush()
+	return 0
+}
+
+// painter prints random terminal output: text, escape sequences, invalid
+// UTF-8, cut at random places. It paints until it has printed its share.
+func painter(seed, steps string) int {
+	s, _ := strconv.ParseUint(seed, 10, 64)
+	n, _ := strconv.Atoi(steps)
+	ready()
+	random := rand.New(rand.NewPCG(s, 1))
+	pieces := []string{
+		"plain text ", "\r\n", "ünïcödé ", "漢字かな", "👩‍👩‍👧", "\x1b[31mred\x1b[m", "\x1b[2J", "\x1b[H", "\x1b[%d;%dH",
+		"\x1b[%dA", "\x1b[%dL", "\x1b[%dM", "\x1b[?1049h", "\x1b[?1049l", "\x1b[%d;%dr", "\xff\xfe", "\x1b]0;title\x07",
+		"\t", "\b", "\x1b[K", "\x1b[1m", "\x1b[38;2;1;2;3m", "\x1b7", "\x1b8", "\x1b[?7l", "\x1b[?7h", "\x1bM", "\n\n\n",
+	}
+	for i := range n {
+		piece := pieces[random.IntN(len(pieces))]
+		if verbs := strings.Count(piece, "%d"); verbs == 1 {
+			piece = fmt.Sprintf(piece, random.IntN(40))
+		} else if verbs == 2 {
+			piece = fmt.Sprintf(piece, random.IntN(40), random.IntN(120))
+		}
+		for len(piece) > 0 {
+			cut := 1 + random.IntN(len(piece))
+			os.Stdout.WriteString(piece[:cut])
+			piece = piece[cut:]
+		}
+		if i%50 == 0 {
+			time.Sleep(5 * time.Millisecond) // so that resizes come in between
 		}
 	}
+	return 0
+}
+
+// lines prints numbered lines.
+func lines(count string) int {
+	n, _ := strconv.Atoi(count)
+	out := bufio.NewWriterSize(os.Stdout, 32<<10)
+	for i := range n {
+		fmt.Fprintf(out, "line %d of many, with some text behind it to make it longer\n", i)
+	}
+	out.Flush()
+	return 0
+}
+
+// sizes prints the window size at the start and whenever it changes.
+func sizes() int {
+	changes := make(chan os.Signal, 64)
+	signal.Notify(changes, syscall.SIGWINCH)
+	ready()
+	for {
+		cols, rows, err := term.GetSize(0)
+		if err != nil {
+			return 1
+		}
+		fmt.Printf("[%dx%d]", cols, rows)
+		<-changes
+	}
+}
+
+// groups runs a shell with job control and a background job that ignores the
+// hangup, and an orphan whose parent has ended.
+func groups() int {
+	script := `set -m; (trap '' HUP TERM; echo stubborn $BASHPID; while :; do sleep 1000; done) & sh -c 'sleep 1000 & echo orphan $!'; echo main $$; sleep 1000`
+	command := exec.Command("bash", "-c", script)
+	command.Stdin, command.Stdout, command.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if err := command.Run(); err != nil {
+		return 1
+	}
+	return 0
 }
