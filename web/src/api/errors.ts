@@ -15,8 +15,14 @@ export class ApiError extends Error {
 export const unreachable = 'unreachable'
 
 /** Reads a problem document (RFC 9457). Whatever it is, a sentence comes out. */
-export function problemOf(status: number, body: unknown): ApiError {
-  const fields = typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {}
+export function problemOf(status: number, body: string): ApiError {
+  let fields: Record<string, unknown> = {}
+  try {
+    const value: unknown = JSON.parse(body)
+    if (typeof value === 'object' && value !== null) fields = value as Record<string, unknown>
+  } catch {
+    // A proxy's page, say; the status has to do.
+  }
   const text = (name: string) => (typeof fields[name] === 'string' ? (fields[name] as string) : '')
   const message = text('detail') || text('message') || text('title')
   return new ApiError(status, text('code') || `http_${status}`, message || `The server answered ${status}.`)

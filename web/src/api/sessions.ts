@@ -1,4 +1,4 @@
-import { nothing, part, request, textField } from './client'
+import { nothing, part, request, requestText, textField } from './client'
 
 export interface StartOptions {
   name?: string
@@ -26,12 +26,21 @@ export function renameSession(host: string, id: string, name: string): Promise<v
 /** How a session is stopped, from the gentlest to the last resort. */
 export type Stop = 'esc' | 'ctrl-c' | 'kill'
 
-/** Stops what a session does, without needing the socket. */
+/**
+ * Stops what a session does, without needing the socket. Kill hangs up the program's whole process group, and kills it
+ * five seconds later.
+ */
 export function stopSession(host: string, id: string, how: Stop): Promise<void> {
-  return request('POST', `/sessions/${part(id)}/stop?host=${part(host)}`, nothing, { how })
+  if (how === 'kill') return request('DELETE', path(host, id), nothing)
+  return request('POST', `/sessions/${part(id)}/signal?host=${part(host)}`, nothing, { signal: how })
 }
 
-/** Removes an ended session from the list for good. */
+/** Removes an ended session, with its last screen and its history, for good. */
 export function forgetSession(host: string, id: string): Promise<void> {
   return request('DELETE', path(host, id), nothing)
+}
+
+/** The screen and what is above it as plain text, for reading and copying. */
+export async function sessionText(host: string, id: string): Promise<string> {
+  return requestText(`/sessions/${part(id)}/screen?format=text&host=${part(host)}`)
 }

@@ -351,7 +351,8 @@ export class Attachment {
     switch (frame.type) {
       case 'attached':
         this.attached = true
-        this.set({ problem: null })
+        // Nobody owns the size unless the server says so in the next frame.
+        this.set({ problem: null, owner: 'none', mine: false })
         this.inputs.opened(frame.prompt)
         this.sendPresence()
         return

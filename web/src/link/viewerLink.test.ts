@@ -305,7 +305,7 @@ describe('ViewerLink/ends', () => {
   for (const [code, status] of [
     [close.version, 'update_needed'],
     [close.forbidden, 'revoked'],
-    [close.unauthorized, 'revoked'],
+    [close.unauthorized, 'signed_out'],
   ] as const) {
     it(`stops at ${code} with ${status} until it is asked again`, () => {
       const { link } = setup()
@@ -321,15 +321,17 @@ describe('ViewerLink/ends', () => {
     })
   }
 
-  it('says signed out where there never was a credential', async () => {
-    const { link } = setup({ proof: () => '', access: () => Promise.resolve('denied') })
-    link.start()
-    socket().end(1006)
-    await vi.advanceTimersByTimeAsync(0)
-    expect(link.status).toBe('signed_out')
-    await vi.advanceTimersByTimeAsync(60_000)
-    expect(sockets).toHaveLength(1)
-  })
+  for (const answer of ['signed_out', 'revoked'] as const) {
+    it(`asks over HTTP why it was refused, and stops when the answer is ${answer}`, async () => {
+      const { link } = setup({ access: () => Promise.resolve(answer) })
+      link.start()
+      socket().end(1006)
+      await vi.advanceTimersByTimeAsync(0)
+      expect(link.status).toBe(answer)
+      await vi.advanceTimersByTimeAsync(60_000)
+      expect(sockets).toHaveLength(1)
+    })
+  }
 
   it('asks for an update when the server speaks another version', () => {
     const { link } = setup()

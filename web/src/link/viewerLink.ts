@@ -61,7 +61,7 @@ export interface LinkOptions {
   /** The second credential of a cookie session, empty when there is none. */
   proof(): string
   /** Asked when a connection ended before the server said welcome: is it us, or the network? */
-  access(): Promise<'granted' | 'denied' | 'unreachable'>
+  access(): Promise<'granted' | 'signed_out' | 'revoked' | 'unreachable'>
   openSocket?: OpenSocket
   random?(): number
 }
@@ -310,8 +310,11 @@ export class ViewerLink {
     this.drop()
     if (code === close.version) return this.refuse('update_needed')
     if (code === close.forbidden) return this.refuse('revoked')
-    if (code === close.unauthorized)
-      return this.refuse(this.options.proof() === '' ? 'signed_out' : 'revoked')
+    if (code === close.unauthorized) {
+      this.refuse(this.everLive ? 'revoked' : 'signed_out')
+      void this.askAccess()
+      return
+    }
     const ownFault =
       code === close.slow || code === close.limit || code === close.replaced || code === close.protocol
     if (welcomed && !ownFault) this.attempt = 0
@@ -346,9 +349,10 @@ export class ViewerLink {
   /** A refused upgrade looks like a dead network to a WebSocket; a plain request tells them apart. */
   private async askAccess(): Promise<void> {
     const access = await this.options.access().catch(() => 'unreachable' as const)
-    if (access !== 'denied' || !this.running || this.connection?.isWelcome) return
+    if (!this.running || this.connection?.isWelcome) return
+    if (access !== 'signed_out' && access !== 'revoked') return
     this.drop()
-    this.refuse(this.options.proof() === '' ? 'signed_out' : 'revoked')
+    this.refuse(access)
   }
 
   private setStatus(status: LinkStatus): void {

@@ -1,4 +1,15 @@
-import { access, loadProof, redeemCode, redeemTicket, saveProof, signOut as endSession } from '@/api'
+import {
+  access,
+  codeState,
+  createCode,
+  listDevices,
+  loadProof,
+  redeemCode,
+  redeemTicket,
+  revokeDevice,
+  saveProof,
+  signOut as endSession,
+} from '@/api'
 import { ViewerLink, type Attachment, type LinkEvent, type LinkStatus } from '@/link'
 import { sessionKey } from '@/wire'
 import { defineStore } from 'pinia'
@@ -67,7 +78,7 @@ export const useLinkStore = defineStore('link', () => {
 
   /** Ends this device's access on the server, then here. Fails when the server cannot be told. */
   async function signOut(): Promise<void> {
-    if (me.value !== null) await endSession(me.value.device)
+    await endSession()
     saveProof('')
     me.value = null
     link.stop('signed_out')
@@ -98,6 +109,10 @@ export const useLinkStore = defineStore('link', () => {
     signInWithTicket,
     signInWithCode,
     signOut,
+    createCode,
+    codeState,
+    listDevices,
+    revokeDevice,
     attach,
     onEvent,
   }

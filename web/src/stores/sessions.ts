@@ -1,4 +1,13 @@
-import { forgetSession, renameSession, startSession, stopSession, type StartOptions, type Stop } from '@/api'
+import {
+  forgetSession,
+  removeHost,
+  renameSession,
+  sessionText,
+  startSession,
+  stopSession,
+  type StartOptions,
+  type Stop,
+} from '@/api'
 import type { LinkEvent } from '@/link'
 import { parseSnapshot, sessionKey, type Host, type Session, type StatusKind } from '@/wire'
 import { defineStore } from 'pinia'
@@ -181,11 +190,30 @@ export const useSessionsStore = defineStore('sessions', () => {
   }
 
   const rename = (host: string, id: string, name: string): Promise<void> => renameSession(host, id, name)
-  const stop = (host: string, id: string, how: Stop): Promise<void> => stopSession(host, id, how)
-  const kill = (host: string, id: string): Promise<void> => stopSession(host, id, 'kill')
+  function stop(host: string, id: string, how: Stop): Promise<void> {
+    // To the server, killing what has ended means forgetting it; that is never what Stop means.
+    if (how === 'kill' && byKey(host, id)?.state !== 'running') return Promise.resolve()
+    return stopSession(host, id, how)
+  }
+  const kill = (host: string, id: string): Promise<void> => stop(host, id, 'kill')
   const forget = (host: string, id: string): Promise<void> => forgetSession(host, id)
   /** Starts a session and returns its id. */
   const start = (host: string, options: StartOptions): Promise<string> => startSession(host, options)
 
-  return { sessions, hosts, loaded, snapshotAt, groups, byKey, rename, kill, stop, forget, start, clear }
+  return {
+    sessions,
+    hosts,
+    loaded,
+    snapshotAt,
+    groups,
+    byKey,
+    rename,
+    kill,
+    stop,
+    forget,
+    start,
+    text: sessionText,
+    removeHost,
+    clear,
+  }
 })
