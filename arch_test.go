@@ -39,14 +39,14 @@ var rules = []rule{
 	{packages: []string{"daemon/pty", "daemon/holder"}, not: []string{"./daemon/uplink", "./daemon/control", "./daemon/supervisor", "net/http"}, because: "a holder runs per session and outlives the daemon: it stays small and knows nothing above it"},
 	{packages: []string{"daemon/attach"}, not: []string{"./daemon/uplink", "./daemon/control"}, because: "a local terminal talks to the holder alone"},
 	{packages: []string{"server/session"}, not: []string{"./server/fleet", "./server/hostlink", "./server/viewer", "./server/httpapi", "./server/store"}, because: "a session is independent of transport and storage"},
-	{packages: []string{"server/hostlink", "server/viewer"}, not: []string{"./server/httpapi", "./server/store", "./server/auth"}, because: "socket ends only translate; who may open them is decided before"},
+	{packages: []string{"server/socket", "server/hostlink", "server/viewer"}, not: []string{"./server/httpapi", "./server/store", "./server/auth"}, because: "socket ends only translate; who may open them is decided before"},
 	{packages: []string{"server/store"}, not: []string{"./server/session", "./server/fleet", "./server/httpapi", "./server/auth"}, because: "storage serves the nouns, not their users"},
 }
 
 // homes names the packages that may import an outside library. A library that
 // is missing here may be imported by nobody: adding one is a decision.
 var homes = map[string][]string{
-	"github.com/coder/websocket":      {"daemon/uplink", "server/hostlink", "server/viewer", "server/httpapi", "internal/e2e"},
+	"github.com/coder/websocket":      {"daemon/uplink", "server/socket", "server/hostlink", "server/viewer", "server/httpapi", "internal/e2e"},
 	"github.com/creack/pty":           {"daemon/pty", "internal/e2e"},
 	"github.com/alecthomas/kong":      {"daemon/cmd", "server/cmd"},
 	"github.com/willabides/kongplete": {"daemon/cmd", "server/cmd"},

@@ -1,0 +1,164 @@
+package viewer
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+
+	"github.com/agent-helm/agent-helm/internal/logging"
+	"github.com/agent-helm/agent-helm/internal/wire"
+	"github.com/agent-helm/agent-helm/server"
+	"github.com/agent-helm/agent-helm/server/fleet"
+	"github.com/agent-helm/agent-helm/server/socket"
+)
+
+// Limits of one principal and one connection (DESIGN §8).
+const (
+	// MaxSockets is how many sockets a principal may have open.
+	MaxSockets = 8
+	// MaxAttachments is how many sessions one socket may show.
+	MaxAttachments = 64
+	// maxPages is how many pages one socket may wait for.
+	maxPages = 8
+)
+
+// queueSize bounds the control frames that wait for one viewer, in bytes. They
+// answer its own frames, so one that does not read them is closed.
+const queueSize = 1 << 20
+
+// Config is what a Handler works with.
+type Config struct {
+	Fleet *fleet.Fleet
+	// Logger gets why connections end; nil discards.
+	Logger *slog.Logger
+	// Version and Instance are this server's, for ViewerWelcome.
+	Version, Instance string
+	// CheckProof checks the second credential of a cookie session, for
+	// principals of the kind PrincipalDevice (THREATS S-8). nil: there is none
+	// to check.
+	CheckProof func(ctx context.Context, p server.Principal, proof string) error
+}
+
+// Handler serves the sockets of viewers.
+type Handler struct {
+	config Config
+	logger *slog.Logger
+	ctx    context.Context // ends with Shutdown
+	stop   context.CancelCauseFunc
+	conns  sync.WaitGroup
+
+	mu      sync.Mutex
+	open    map[string]int // sockets by principal; guarded by mu
+	closing bool           // guarded by mu
+}
+
+// New makes a Handler. The caller shuts it down.
+func New(c Config) *Handler {
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	h := &Handler{config: c, logger: c.Logger, open: map[string]int{}}
+	h.ctx, h.stop = context.WithCancelCause(context.Background())
+	return h
+}
+
+// Shutdown tells every viewer that the server restarts and waits, until ctx
+// ends, for the sockets to close.
+func (h *Handler) Shutdown(ctx context.Context) error {
+	h.mu.Lock()
+	h.closing = true
+	h.mu.Unlock()
+	h.stop(server.NewError(server.CodeRestarting))
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		h.conns.Wait()
+	}()
+	select {
+	case <-closed:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Serve is one viewer's socket, until it ends. The caller has authenticated the
+// principal and checked where the request comes from. When the request's
+// context ends with a *server.Error as its cause, the viewer is told that.
+func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, p server.Principal) {
+	if !h.begin() {
+		http.Error(w, server.CodeRestarting.Sentence(), server.CodeRestarting.Status())
+		return
+	}
+	defer h.conns.Done()
+	s, err := socket.Accept(w, r, socket.Options{Queue: queueSize})
+	if err != nil {
+		h.logger.Debug("viewer socket not opened", logging.KeyDevice, p.ID, logging.KeyError, err.Error())
+		return
+	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	defer context.AfterFunc(h.ctx, func() { cancel(context.Cause(h.ctx)) })()
+	if err := h.enter(p); err != nil {
+		s.Refuse(err)
+		h.logger.Info("viewer socket refused", logging.KeyDevice, p.ID, logging.KeyError, err.Error())
+		return
+	}
+	defer h.leave(p)
+	c := newConn(h, s, p, ctx, cancel)
+	err = s.Run(ctx, c, c.take)
+	c.end()
+	level := slog.LevelDebug
+	if e, ok := errors.AsType[*server.Error](err); ok && e.Code != server.CodeRestarting {
+		level = slog.LevelInfo
+	}
+	h.logger.Log(context.WithoutCancel(ctx), level, "viewer socket ended", logging.KeyDevice, p.ID, logging.KeyError, server.CleanText(err.Error(), server.MaxText))
+}
+
+// begin counts a connection that Shutdown waits for.
+func (h *Handler) begin() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closing {
+		return false
+	}
+	h.conns.Add(1)
+	return true
+}
+
+func principalName(p server.Principal) string { return string(p.Kind) + " " + p.ID }
+
+// enter counts a socket. It fails with CodeForbidden for a principal that may
+// not see anything, and with CodeLimit for one that has enough sockets.
+func (h *Handler) enter(p server.Principal) error {
+	if p.Kind == server.PrincipalHost {
+		return server.Errorf(server.CodeForbidden, "a host's token does not open a viewer: pair a device, or make a token with agent-helm-server token create")
+	}
+	if err := p.Require(server.ScopeRead); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	name := principalName(p)
+	if h.open[name] >= MaxSockets {
+		return server.Errorf(server.CodeLimit, "%s has %d windows open already: close one", p.Name, MaxSockets)
+	}
+	h.open[name]++
+	return nil
+}
+
+func (h *Handler) leave(p server.Principal) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	name := principalName(p)
+	if h.open[name]--; h.open[name] <= 0 {
+		delete(h.open, name)
+	}
+}
+
+// welcome answers a hello.
+func (h *Handler) welcome(p server.Principal) *wire.ViewerWelcome {
+	return &wire.ViewerWelcome{Version: h.config.Version, Instance: h.config.Instance, Device: p.Name, Scopes: p.Scopes.Names()}
+}
