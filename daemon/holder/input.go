@@ -193,7 +193,7 @@ func (w *inputs) retire(id wire.ClientID, target ackTarget) {
 	case current.begun:
 		w.answerRetired(client, current.seq)
 	default:
-		client.asked = true // the writer decides within a tick
+		client.asked = true // the writer knows within a tick
 	}
 }
 
@@ -361,6 +361,9 @@ func (w *inputs) write(item *inputItem, data []byte) wire.InputStatus {
 		w.mu.Lock()
 		if n > 0 {
 			item.begun, progress = true, now
+			if item.client != nil && item.client.asked {
+				w.answerRetired(item.client, item.seq)
+			}
 		}
 		status, void := w.void(item, now)
 		if err != nil && !w.ended {
