@@ -73,10 +73,10 @@ type Outcome struct {
 const (
 	// heldTime is how long the start of a sequence waits for its rest.
 	heldTime = 25 * time.Millisecond
-	// hintTime is how long the hint stays when nothing is printed.
-	hintTime = 4 * time.Second
 	// resizeTime gathers the many sizes of a window that is being dragged.
 	resizeTime = 50 * time.Millisecond
+	// claimTime is how often typing asks for the size at most.
+	claimTime = time.Second
 	// presenceTime is how often a sign of life is sent.
 	presenceTime = wire.PresenceLifetime / 3
 	// finishTime is how long a slow terminal may take to show the last output.
@@ -139,10 +139,12 @@ type client struct {
 	view               *view // of another size than the window; nil when direct
 	drawing            bool  // a repaint was asked for and has not come yet
 	again              bool  // and another is needed after it
-	hint               hintState
+	hint               *hint
+	hintOver           <-chan time.Time // when the hint goes
 	focused            bool
 	owner              wire.OwnerKind
 	mine               bool             // the size is ours
+	claimed            time.Time        // when typing last asked for the size
 	draw               <-chan time.Time // when the view is to be drawn
 	exit               *wire.Exit
 }
@@ -256,10 +258,7 @@ func (c *client) read() {
 func (c *client) loop(ctx context.Context) Outcome {
 	presence := time.NewTicker(presenceTime)
 	defer presence.Stop()
-	var held, resized, hint <-chan time.Time
-	if c.options.Hint {
-		hint = time.After(hintTime)
-	}
+	var held, resized <-chan time.Time
 	for {
 		c.flushInput()
 		select {
@@ -297,8 +296,7 @@ func (c *client) loop(ctx context.Context) Outcome {
 		case <-resized:
 			resized = nil
 			c.windowChanged()
-		case <-hint:
-			hint = nil
+		case <-c.hintOver:
 			c.hideHint()
 		case <-c.draw:
 			c.drawView()
@@ -375,8 +373,7 @@ func (c *client) takeOutput(f *wire.Output) {
 		c.outbox.putOutput(nil, end)
 		c.planDraw()
 	default:
-		c.hideHint()
-		if c.drawing {
+		if c.hintBefore(f.Data) {
 			c.outbox.putOutput(nil, end)
 			return
 		}
@@ -399,11 +396,12 @@ func (c *client) takeRepaint(f *wire.Repaint) {
 		return
 	}
 	c.closeView()
+	c.hint, c.hintOver = nil, nil
 	c.output = newPipeline(c.options.Clipboard)
-	c.outbox.putReset(pushTitle + emptyScreen)
+	c.outbox.putReset(pushTitle + c.emptyScreen())
 	c.outbox.putOutput(c.output.filter(f.Data), f.Position.Offset)
 	c.outbox.put(watchFocus)
-	c.showHint(f.Position.Offset == 0)
+	c.showHint(f)
 }
 
 // repaint asks for the session as it is now; what comes before is skipped.
@@ -442,8 +440,14 @@ func (c *client) pass(p []byte) {
 	if c.options.ReadOnly || len(p) == 0 {
 		return
 	}
-	if !c.inputs.add(p, time.Now()) {
+	now := time.Now()
+	if !c.inputs.add(p, now) {
 		c.outbox.put("\a")
+	}
+	// Who types while no owner is present gets the size; the holder decides.
+	if !c.mine && now.Sub(c.claimed) >= claimTime {
+		c.claimed = now
+		c.claim(wire.ClaimTyping)
 	}
 }
 
@@ -462,10 +466,11 @@ func (c *client) flushInput() {
 func (c *client) retire(client wire.ClientID) {
 	c.send(&wire.Retire{Client: client})
 	c.outbox.put("\a")
-	c.sendPresence(true)
 	if c.mine {
+		c.send(&wire.ReleaseSize{Client: client})
 		c.claim(wire.ClaimAttach)
 	}
+	c.sendPresence(true)
 }
 
 func (c *client) claim(reason wire.ClaimReason) {
@@ -509,7 +514,7 @@ func (c *client) suspend() {
 	_ = unix.Kill(os.Getpid(), unix.SIGSTOP)
 	_ = c.terminal.Raw()
 	c.cols, c.rows = c.terminal.Size()
-	c.view, c.hint = nil, hintNone
+	c.view, c.hint, c.hintOver = nil, nil, nil
 	c.openOutbox()
 	c.makeRoom()
 	c.sendPresence(true)
@@ -623,12 +628,18 @@ func (c *client) writeLeaving(where, bottom int) {
 const (
 	watchFocus = "\x1b[?1004h"
 	pushTitle  = "\x1b[22;0t"
-	// emptyScreen is how a repaint finds the terminal, once its modes are reset.
-	emptyScreen = "\x1b[?1049l\x1b[0m\x1b[r\x1b[?6l\x1b[?7h\x1b[H\x1b[J"
 )
 
-// makeRoom scrolls what stands on the screen into the terminal's history, so
-// that the session begins on an empty screen without erasing anything.
+// emptyScreen is how a repaint finds the terminal, once its modes are reset.
+// Rows are erased one by one: erasing the whole screen at once makes some
+// terminals copy it to their history.
+func (c *client) emptyScreen() string {
+	return "\x1b[?1049l\x1b[0m\x1b[r\x1b[?6l\x1b[?7h\x1b[H" + strings.Repeat("\x1b[2K\x1b[1B", c.rows) + "\x1b[H"
+}
+
+// makeRoom scrolls what stands on the screen, down to the cursor, into the
+// terminal's history, so that the session begins on an empty screen without
+// erasing anything.
 func (c *client) makeRoom() {
-	c.outbox.put(fmt.Sprintf(pushTitle+"\x1b[0m\x1b[r\x1b[%d;1H%s\x1b[H", c.rows, strings.Repeat("\n", c.rows)))
+	c.outbox.put(pushTitle + "\x1b[0m\r" + strings.Repeat("\n", c.rows) + "\x1b[H")
 }

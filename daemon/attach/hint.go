@@ -2,32 +2,42 @@ package attach
 
 import (
 	"fmt"
+	"time"
+
+	"github.com/agent-helm/agent-helm/internal/vt"
+	"github.com/agent-helm/agent-helm/internal/wire"
 )
 
-// hintState is what has to be done to remove the hint.
-type hintState int
+// hint is the line that says, for a moment after attaching, how to detach. It
+// covers the last row of the window. A terminal of our own follows the session
+// meanwhile, because the row must be mended before the program writes there,
+// or scrolls it into the history.
+type hint struct {
+	terminal *vt.Terminal
+	modes    modeTracker // tells whether a sequence is unfinished
+	row      string      // what the hint covers
+	lines    vt.LineID   // how much has scrolled
+	// alternate is which screen was shown.
+	alternate bool
+}
 
-const (
-	hintNone hintState = iota
-	// hintOnEmpty: it stands on an empty row of a session that printed nothing.
-	hintOnEmpty
-	// hintOver: it covers something, which a repaint brings back.
-	hintOver
-)
+// hintTime is how long the hint stays when nothing needs its row.
+const hintTime = 4 * time.Second
 
-// showHint writes on the last row how to detach, once. It saves and restores
-// the cursor, which the repaint that removes it sets right.
-func (c *client) showHint(empty bool) {
+// showHint writes the hint over a repaint, the first time.
+func (c *client) showHint(f *wire.Repaint) {
 	if !c.options.Hint {
 		return
 	}
 	c.options.Hint = false
-	text := clipText(c.hintText(), c.cols-1)
-	c.outbox.put(fmt.Sprintf("\x1b7\x1b[%d;1H\x1b[0;2m%s\x1b[0m\x1b[K\x1b8", c.rows, text))
-	c.hint = hintOver
-	if empty {
-		c.hint = hintOnEmpty
+	h := &hint{terminal: vt.New(vt.Options{Cols: int(f.Cols), Rows: int(f.Rows)})}
+	h.take(f.Data)
+	if h.unfinished() {
+		return
 	}
+	h.row, h.lines, h.alternate = h.lastRow(), h.terminal.ArchiveEnd(), h.terminal.Modes().Alternate
+	c.hint, c.hintOver = h, time.After(hintTime)
+	c.outbox.put(fmt.Sprintf("\x1b7\x1b[%d;1H\x1b[0;2m%s\x1b[0m\x1b[K\x1b8", c.rows, clipText(c.hintText(), c.cols-1)))
 }
 
 func (c *client) hintText() string {
@@ -41,17 +51,67 @@ func (c *client) hintText() string {
 	return text + ": " + c.options.Detach.String() + " detaches, the session keeps running"
 }
 
-// hideHint removes the hint before anything else is drawn.
-func (c *client) hideHint() {
-	switch c.hint {
-	case hintOnEmpty:
-		c.outbox.put(fmt.Sprintf("\x1b7\x1b[%d;1H\x1b[0m\x1b[K\x1b8", c.rows))
-	case hintOver:
-		if !c.drawing {
-			c.repaint()
-		}
+// hintBefore is told of output before it goes to the terminal, and removes a
+// hint that would be in its way. It says whether a repaint comes instead of
+// this output.
+func (c *client) hintBefore(output []byte) (replaced bool) {
+	h := c.hint
+	if h == nil {
+		return false
 	}
-	c.hint = hintNone
+	blank, unfinished := h.row == "", h.unfinished()
+	h.take(output)
+	if h.lastRow() == h.row && h.terminal.ArchiveEnd() == h.lines && h.terminal.Modes().Alternate == h.alternate {
+		return false
+	}
+	c.hint, c.hintOver = nil, nil
+	if blank && !unfinished {
+		c.outbox.put(c.eraseHint())
+		return false
+	}
+	if !c.drawing {
+		c.repaint()
+	}
+	return true
+}
+
+// hideHint removes a hint whose time is over.
+func (c *client) hideHint() {
+	h := c.hint
+	c.hint, c.hintOver = nil, nil
+	switch {
+	case h == nil || c.drawing:
+	case h.row == "" && !h.unfinished():
+		c.outbox.put(c.eraseHint())
+	default:
+		c.repaint()
+	}
+}
+
+// eraseHint empties the last row. It keeps the cursor, which the program may
+// have saved elsewhere before; a hint lives too short for that to matter.
+func (c *client) eraseHint() string {
+	return fmt.Sprintf("\x1b7\x1b[%d;1H\x1b[0m\x1b[2K\x1b8", c.rows)
+}
+
+func (h *hint) take(output []byte) {
+	_, _ = h.terminal.Write(output) // never fails
+	h.terminal.TakeReplies()        // the holder has answered
+	h.modes.write(output)
+}
+
+// unfinished says that the last output ended inside a sequence, where nothing
+// may be inserted.
+func (h *hint) unfinished() bool { return len(h.modes.sequence) > 0 }
+
+// lastRow is the text of the row under the hint.
+func (h *hint) lastRow() string {
+	lines := h.terminal.Screen().Lines
+	text := ""
+	for _, run := range lines[len(lines)-1].Runs {
+		text += run.Text
+	}
+	return text
 }
 
 // clipText cuts plain text to so many cells, a rune each: it is our own.

@@ -36,7 +36,7 @@ const maxPatience = 10
 func (c *client) openView(f *wire.Repaint) {
 	terminal := vt.New(vt.Options{Cols: int(f.Cols), Rows: int(f.Rows), Scrollback: -1, Archive: -1})
 	_, _ = terminal.Write(f.Data) // never fails
-	c.hint = hintNone
+	c.hint, c.hintOver = nil, nil
 	c.view = &view{terminal: terminal}
 	c.outbox.putReset(pushTitle + "\x1b[?1049h\x1b[?7l\x1b[2J" + watchFocus)
 	c.outbox.putOutput(nil, f.Position.Offset)
