@@ -19,8 +19,8 @@
 //
 //   - ED 1 in the last column clears the wrap flag of the row below; xterm.js
 //     addresses a wrong line, or throws.
-//   - Repeat counts (REP, IL, DL, SU, SD, CHT, CBT) stop having an effect at
-//     the size of the screen.
+//   - Repeat counts of IL, DL, SU, SD, CHT and CBT stop having an effect at the
+//     size of the screen, that of REP at 4096.
 //   - Strings (OSC, DCS) above 1 MiB and clusters above 32 code points are cut.
 //   - A character split over two writes is put together correctly always.
 //   - CPR never reports a column beyond the last.

@@ -430,7 +430,8 @@ func (t *Terminal) shiftColumns(x, n int, insert bool) {
 func (t *Terminal) alignmentPattern() {
 	t.setCursor(0, 0)
 	s := t.cur
-	style := t.styles.intern(pen{fg: t.pen.fg, bg: t.pen.bg &^ bgExtended}.style())
+	// xterm.js copies fg and bg only, here as in DECSC.
+	style := t.styles.intern(style{fg: t.pen.fg, bg: t.pen.bg})
 	for y := s.y; y < t.rows; y++ {
 		l := s.row(y)
 		l.fill(makeCell('E', 1, style), t.cols)

@@ -81,7 +81,13 @@ func (t *Terminal) wrap(tag cell) {
 	s.y++
 	if s.y == s.bottom+1 {
 		s.y--
+		recycled := t.rows == 1 && (s == t.alt || t.scrollbackMax == 0)
 		t.scroll(true)
+		if recycled && oldX < t.cols {
+			// xterm.js makes the new row of the old one, and clears what was
+			// left of the old one only then.
+			s.row(s.y).fillRange(oldX, t.cols, tag)
+		}
 	} else {
 		if s.y >= t.rows {
 			s.y = t.rows - 1
@@ -191,7 +197,7 @@ func (t *Terminal) repeat(n int) {
 		return
 	}
 	text := t.cellText(s.row(s.y).at(x))
-	n = min(n, t.cols*t.rows, maxRepeat)
+	n = min(n, maxRepeat)
 	t.inRun = false
 	for ; n > 0; n-- {
 		for _, r := range text {
@@ -201,5 +207,5 @@ func (t *Terminal) repeat(n int) {
 	t.inRun = false
 }
 
-// maxRepeat bounds REP on very large screens.
-const maxRepeat = 1 << 14
+// maxRepeat bounds REP. Programs repeat a character over a line at most.
+const maxRepeat = 4096

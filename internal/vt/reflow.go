@@ -113,19 +113,21 @@ func wrappedLength(rows []*line, i, cols int) int {
 	return cols
 }
 
-// copyCells copies n cells, empty ones included.
-func copyCells(dst, src *line, from, to, n int) {
+// copyCells copies n cells, empty ones included, from a row of cols columns.
+// What is asked for beyond them, the half of a wide character that was cut,
+// comes as xterm.js reads it: without width.
+func copyCells(dst, src *line, from, to, n, cols int) {
 	if n <= 0 || to < 0 || from < 0 {
 		return
 	}
-	if have := len(src.cells) - from; have >= n {
-		dst.grow(to + n)
-		copy(dst.cells[to:to+n], src.cells[from:from+n])
-	} else {
-		have = max(have, 0)
-		dst.grow(to + have)
+	have := min(n, max(0, len(src.cells)-from))
+	dst.grow(to + have)
+	if have > 0 {
 		copy(dst.cells[to:to+have], src.cells[from:from+have])
-		dst.fillRange(to+have, to+n, 0)
+	}
+	dst.fillRange(to+have, to+n, 0)
+	for x := max(from, cols); x < from+n; x++ {
+		dst.set(to+x-from, wideTail)
 	}
 	dst.special = dst.special || src.special
 }
@@ -186,7 +188,7 @@ func (f *reflow) unwrap(rows []*line) int {
 	for srcLine < len(rows) {
 		srcLength := wrappedLength(rows, srcLine, f.oldCols)
 		n := min(srcLength-srcCol, f.newCols-destCol)
-		copyCells(rows[destLine], rows[srcLine], srcCol, destCol, n)
+		copyCells(rows[destLine], rows[srcLine], srcCol, destCol, n, f.newCols)
 		destCol += n
 		if destCol == f.newCols {
 			destLine++
@@ -199,7 +201,7 @@ func (f *reflow) unwrap(rows []*line) int {
 		}
 		if destCol == 0 && destLine != 0 {
 			if prev := rows[destLine-1]; prev.at(f.newCols-1).width() == 2 {
-				copyCells(rows[destLine], prev, f.newCols-1, destCol, 1)
+				copyCells(rows[destLine], prev, f.newCols-1, destCol, 1, f.newCols)
 				destCol++
 				prev.set(f.newCols-1, 0)
 			}
@@ -256,15 +258,15 @@ type insertion struct {
 func (f *reflow) smaller() int {
 	var inserts []insertion
 	inserted := 0
-	for y := len(f.list) - 1; y >= 0; y-- {
-		if y >= len(f.list) {
-			continue
-		}
-		if r := f.list[y]; !r.wrapped() && r.textLength(f.t, &f.scratch) <= f.newCols {
+	// Rows that are cut off the list's end on the way still take part, as in
+	// xterm.js: what they need more of is inserted, they are gone.
+	all := f.list
+	for y := len(all) - 1; y >= 0; y-- {
+		if r := all[y]; !r.wrapped() && r.textLength(f.t, &f.scratch) <= f.newCols {
 			continue
 		}
 		end := y + 1
-		for f.list[y].wrapped() && y > 0 {
+		for all[y].wrapped() && y > 0 {
 			y--
 		}
 		// The cursor moves while lines below it are rewrapped; xterm.js looks
@@ -274,7 +276,7 @@ func (f *reflow) smaller() int {
 		}
 		rows := make([]*line, end-y)
 		for i := range rows {
-			rows[i] = f.list[y+i].get(f.t)
+			rows[i] = all[y+i].get(f.t)
 		}
 		lengths := f.newLengths(rows)
 		add := len(lengths) - len(rows)
@@ -331,7 +333,7 @@ func (f *reflow) rewrap(rows []*line, lengths []int, old int) {
 	srcCol := rows[srcLine].textLength()
 	for srcLine >= 0 && destLine >= 0 && destLine < len(rows) {
 		n := min(srcCol, destCol)
-		copyCells(rows[destLine], rows[srcLine], srcCol-n, destCol-n, n)
+		copyCells(rows[destLine], rows[srcLine], srcCol-n, destCol-n, n, f.oldCols)
 		destCol -= n
 		if destCol == 0 {
 			if destLine--; destLine < 0 {

@@ -480,14 +480,15 @@ func (p *painter) wrapInto(s *screen, y int, dirty *dirtySet) {
 		}
 	}
 	if y == 0 {
-		if t.rows == 1 {
-			return
-		}
 		// The row above is in the scrollback: wrap into the second row and
 		// scroll it up.
 		p.setStyle(style{})
 		p.move(t.cols-1, 0)
-		p.puts("  \x1b[S")
+		if t.rows > 1 {
+			p.puts("  \x1b[S")
+		} else {
+			p.puts("  \x1b[3J")
+		}
 		p.known = false
 		dirty.add(0)
 		return

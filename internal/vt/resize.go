@@ -6,6 +6,15 @@ package vt
 // them again.
 func (t *Terminal) Resize(cols, rows int) {
 	cols, rows = clampSize(cols, rows)
+	if cols == t.cols && rows == t.rows {
+		return
+	}
+	defer func() {
+		if recover() != nil {
+			t.cols, t.rows = cols, rows
+			t.fault()
+		}
+	}()
 	oldCols := t.cols
 	t.inRun = false
 	t.resizeMain(cols, rows)
@@ -88,15 +97,13 @@ func (t *Terminal) resizeAlt(cols, rows int) {
 		return
 	}
 	list := s.list()
-	if cols < t.cols {
-		for _, l := range list {
-			l.long = max(l.long, t.cols)
-		}
-	} else {
-		for _, l := range list {
-			if l.long <= cols {
-				l.long = 0
-			}
+	for _, l := range list {
+		switch {
+		case cols < t.cols:
+			l.long = l.length(t.cols)
+		case cols > t.cols:
+			l.truncate(cols)
+			l.long = 0
 		}
 	}
 	for n := t.rows; n < rows; n++ {

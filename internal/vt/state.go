@@ -192,6 +192,7 @@ func (e *encoder) state(history int) {
 	e.u64(uint64(a.next))
 	lines := limit(a.store.len())
 	e.stored(&a.store, lines)
+	e.num(len(a.open.cells))
 	e.cells(a.open.cells, 0)
 	e.bool(a.openAlt)
 	e.bool(a.armed)
@@ -581,14 +582,17 @@ func (d *decoder) archive() {
 		t.sweep()
 	}
 	a.next = LineID(next)
-	d.row(&a.open, maxCells)
+	open := d.num(maxCells + maxSize)
+	d.row(&a.open, open)
+	a.open.grow(open)
+	a.open.wrapped = false
 	a.openAlt = d.bool()
 	a.armed = d.bool()
-	a.matched = d.num(a.store.len())
+	a.matched = d.num(1 << 30)
 	a.covered = d.num(a.matched)
 	for range d.num(matchCandidates) {
 		id := LineID(d.u64())
-		if id < a.oldest() || id+LineID(a.matched) > a.next || id > a.next {
+		if id < a.oldest() || id > a.next || id+LineID(a.matched) > a.next {
 			// Its lines were left out: the match cannot go on.
 			continue
 		}

@@ -138,13 +138,19 @@ func (t *Terminal) Write(p []byte) (int, error) {
 func (t *Terminal) writeSome() {
 	defer func() {
 		if recover() != nil {
-			t.faults++
-			t.archive = archive{next: t.archive.next, limit: t.archive.limit}
-			t.archive.store.hashed = true
-			t.Reset()
+			t.fault()
 		}
 	}()
 	t.parse()
+}
+
+// fault is the way back from a state that should not be: everything is made
+// anew, but for the numbering of the archive.
+func (t *Terminal) fault() {
+	t.faults++
+	t.archive = archive{next: t.archive.next, limit: t.archive.limit}
+	t.archive.store.hashed = true
+	t.Reset()
 }
 
 // Faults counts the times that Write had to reset the terminal.

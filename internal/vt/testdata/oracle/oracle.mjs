@@ -1,0 +1,177 @@
+// Runs streams through @xterm/headless and prints what it knows afterwards, for
+// the differential tests. Started as
+//
+//   node oracle.mjs FOLDER        with FOLDER/node_modules
+//
+// Each line of input is a JSON case {cols, rows, scrollback, runs}, a run being
+// a list of operations: {w: base64} writes, {r: [cols, rows]} resizes, {d: true}
+// dumps. Each line of output is {dumps: [[…] per run]} or {error}.
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import readline from 'node:readline';
+
+const require = createRequire(path.join(path.resolve(process.argv[2]), 'package.json'));
+const { Terminal } = require('@xterm/headless');
+const { Unicode11Addon } = require('@xterm/addon-unicode11');
+
+function open(cols, rows, scrollback) {
+  const term = new Terminal({ cols, rows, scrollback, allowProposedApi: true, logLevel: 'off' });
+  term.loadAddon(new Unicode11Addon());
+  term.unicode.activeVersion = '11';
+  // When rewrapping overflows the scrollback, xterm.js writes to negative
+  // indexes, which wrap around and overwrite the bottom of the screen.
+  const list = Object.getPrototypeOf(term._core.buffers.normal.lines);
+  if (!list.patched) {
+    const set = list.set;
+    list.set = function (index, value) { if (index >= 0) set.call(this, index, value); };
+    list.patched = true;
+  }
+  let pending = Buffer.alloc(0);
+  return {
+    term,
+    // xterm.js misreads a character cut behind a byte 0x80, so its callers
+    // must not cut characters: the browser holds back as this does.
+    write(data) {
+      data = Buffer.concat([pending, data]);
+      let keep = 0;
+      for (let n = 1; n <= 3 && n <= data.length; n++) {
+        const b = data[data.length - n];
+        if ((b & 0xc0) === 0x80) continue;
+        if ((b >= 0xc0 && n < 2) || (b >= 0xe0 && n < 3) || (b >= 0xf0 && b < 0xf8 && n < 4)) keep = b < 0xf8 ? n : 0;
+        break;
+      }
+      pending = data.subarray(data.length - keep);
+      term._core.writeSync(new Uint8Array(data.subarray(0, data.length - keep)));
+    },
+  };
+}
+
+// A palette colour leaves bits of an earlier RGB colour behind it.
+const attrs = (v) => ([0x1000000, 0x2000000].includes(v & 0x3000000) ? v & ~0xffff00 : v) >>> 0;
+
+const color = (mode, value) => {
+  switch (mode) {
+    case 0x1000000: case 0x2000000: return String(value & 255);
+    case 0x3000000: return '#' + (value & 0xffffff).toString(16).padStart(6, '0');
+    default: return '';
+  }
+};
+
+// Whether a cell has a link is told, not which: xterm.js forgets targets of lines
+// that were erased.
+function cellText(cell) {
+  const fg = cell.fg, bg = cell.bg;
+  const extended = (bg & 0x10000000) !== 0;
+  let underline = 0, underlineColor = '', link = '';
+  if (fg & 0x10000000) underline = extended ? (cell.extended._ext & 0x1c000000) >> 26 : 1;
+  if (underline) {
+    const c = cell.extended._ext;
+    if (extended) underlineColor = color(c & 0x3000000, c & 0xffffff);
+  }
+  if (extended && cell.extended.urlId) link = 'L';
+  let flags = '';
+  if (fg & 0x8000000) flags += 'b';
+  if (bg & 0x8000000) flags += 'd';
+  if (bg & 0x4000000) flags += 'i';
+  if (fg & 0x20000000) flags += 'k';
+  if (fg & 0x4000000) flags += 'r';
+  if (fg & 0x40000000) flags += 'h';
+  if (fg & 0x80000000) flags += 's';
+  if (bg & 0x40000000) flags += 'o';
+  if (bg & 0x20000000) flags += 'p';
+  const style = [color(fg & 0x3000000, fg), color(bg & 0x3000000, bg), flags, underline || '', underlineColor, link].join(',');
+  const chars = cell.getChars();
+  return `${chars}/${cell.getWidth()}${style === ',,,,,' ? '' : '/' + style}`;
+}
+
+function row(term, line, cols) {
+  if (!line) return 'none';
+  const cell = term.buffer.active.getNullCell();
+  const out = [];
+  let last = null, count = 0;
+  const flush = () => {
+    if (last !== null) out.push(count > 1 ? `${last}×${count}` : last);
+  };
+  for (let x = 0; x < cols; x++) {
+    line.loadCell(x, cell);
+    const text = cellText(cell);
+    if (text === last) { count++; continue; }
+    flush();
+    last = text; count = 1;
+  }
+  if (last !== '/1') flush();
+  return (line.isWrapped ? '~' : '') + out.join('|');
+}
+
+// A charset is told by what some characters become.
+function charsetName(c) {
+  return c ? ['#', '@', '[', '`', 'q', '~'].map((k) => (c[k] ?? k)[0]).join('') : '';
+}
+
+function screen(term, buffer, cols, rows, history) {
+  const lines = [];
+  if (buffer.lines.length > 0) {
+    for (let y = history ? 0 : buffer.ybase; y < buffer.ybase + rows; y++) lines.push(row(term, buffer.lines.get(y), cols));
+  }
+  const tabs = [];
+  for (let x = 0; x < cols; x++) if (buffer.tabs[x]) tabs.push(x);
+  return {
+    lines, top: buffer.scrollTop, bottom: buffer.scrollBottom, tabs: tabs.join(),
+    saved: [Math.min(buffer.savedX, cols - 1), Math.min(rows - 1, Math.max(buffer.savedY - buffer.ybase, 0)),
+      attrs(buffer.savedCurAttrData.fg), attrs(buffer.savedCurAttrData.bg), charsetName(buffer.savedCharset)].join(),
+  };
+}
+
+function dump(term) {
+  const core = term._core;
+  const { normal, alt, active } = core.buffers;
+  const m = core.coreService.decPrivateModes;
+  const pen = core._inputHandler._curAttrData;
+  const penCell = term.buffer.active.getNullCell();
+  penCell.fg = pen.fg; penCell.bg = pen.bg; penCell.extended = pen.extended; penCell.content = 1 << 22;
+  const charset = core._charsetService;
+  const join = core._inputHandler._parser.precedingJoinState;
+  return {
+    main: screen(term, normal, term.cols, term.rows, true),
+    alt: screen(term, alt, term.cols, term.rows, false),
+    ybase: normal.ybase,
+    alternate: active === alt,
+    x: active.x, y: active.y,
+    pen: cellText(penCell),
+    modes: [core.coreService.modes.insertMode, m.applicationCursorKeys, m.applicationKeypad, m.bracketedPasteMode,
+      m.origin, m.reverseWraparound, m.sendFocus, m.synchronizedOutput, m.wraparound, core.coreService.isCursorHidden,
+      term.options.convertEol, term.options.cursorBlink,
+      core.coreMouseService.activeProtocol, core.coreMouseService.activeEncoding, m.cursorStyle ?? '', m.cursorBlink ?? ''].join(),
+    charset: charsetName(charset.charset) + '/' + charset.glevel + '/' + [0, 1, 2, 3].map((i) => charsetName(charset._charsets[i])).join(),
+    join: (join >> 1) & 3,
+    state: core._inputHandler._parser.currentState,
+  };
+}
+
+const lines = readline.createInterface({ input: process.stdin });
+for await (const text of lines) {
+  let result;
+  try {
+    const job = JSON.parse(text);
+    result = { dumps: job.runs.map((run) => {
+      const { term, write } = open(job.cols, job.rows, job.scrollback);
+      const dumps = [];
+      for (const op of run) {
+        if (op.w !== undefined) write(Buffer.from(op.w, 'base64'));
+        if (op.r) {
+          term.resize(...op.r);
+          // xterm.js forgets to bound a hidden alternate screen that shrinks,
+          // which then gets a scrollback.
+          const { alt } = term._core.buffers;
+          if (alt.lines.length === 0) alt.lines.maxLength = op.r[1];
+        }
+        if (op.d) dumps.push(dump(term));
+      }
+      term.dispose();
+      return dumps;
+    }) };
+  } catch (e) {
+    result = { error: String(e?.stack ?? e) };
+  }
+  process.stdout.write(JSON.stringify(result) + '\n');
+}
