@@ -23,30 +23,30 @@ const (
 	CodeInternal        Code = wire.CodeInternal
 	CodeUnauthenticated Code = wire.CodeUnauthenticated
 
-	CodeNotFound         Code = "not_found"
-	CodeUnknownHost      Code = "unknown_host"
-	CodeUnknownDevice    Code = "unknown_device"
-	CodeUnknownToken     Code = "unknown_token"
-	CodeConflict         Code = "conflict"
-	CodeNameTaken        Code = "name_taken"
-	CodeRevoked          Code = "revoked"
-	CodeProofRequired    Code = "proof_required"
-	CodeOrigin           Code = "origin_refused"
-	CodeHostHeader       Code = "host_header_refused"
-	CodeWorkerScript     Code = "worker_script_refused"
-	CodeMethod           Code = "method_not_allowed"
-	CodeMediaType        Code = "unsupported_media_type"
-	CodeTooLarge         Code = "too_large"
-	CodeTimeout          Code = "timeout"
-	CodeTicketUsed       Code = "ticket_used"
-	CodeTicketInvalid    Code = "ticket_invalid"
-	CodePairCode         Code = "code_refused"
-	CodeTooManyTries     Code = "too_many_tries"
-	CodeDuplicateHost    Code = "duplicate_host"
-	CodeInputLate        Code = "input_late"
-	CodeInputBlocked     Code = "input_blocked"
-	CodeInputRefused     Code = "input_refused"
-	CodeRestarting       Code = "restarting"
+	CodeNotFound      Code = "not_found"
+	CodeUnknownHost   Code = "unknown_host"
+	CodeUnknownDevice Code = "unknown_device"
+	CodeUnknownToken  Code = "unknown_token"
+	CodeConflict      Code = "conflict"
+	CodeNameTaken     Code = "name_taken"
+	CodeRevoked       Code = "revoked"
+	CodeProofRequired Code = "proof_required"
+	CodeOrigin        Code = "origin_refused"
+	CodeHostHeader    Code = "host_header_refused"
+	CodeWorkerScript  Code = "worker_script_refused"
+	CodeMethod        Code = "method_not_allowed"
+	CodeMediaType     Code = "unsupported_media_type"
+	CodeTooLarge      Code = "too_large"
+	CodeTimeout       Code = "timeout"
+	CodeTicketUsed    Code = "ticket_used"
+	CodeTicketInvalid Code = "ticket_invalid"
+	CodePairCode      Code = "code_refused"
+	CodeTooManyTries  Code = "too_many_tries"
+	CodeDuplicateHost Code = "duplicate_host"
+	CodeInputLate     Code = "input_late"
+	CodeInputBlocked  Code = "input_blocked"
+	CodeInputRefused  Code = "input_refused"
+	CodeRestarting    Code = "restarting"
 )
 
 // codes gives each code its HTTP status and the sentence that a person reads
@@ -55,39 +55,39 @@ var codes = map[Code]struct {
 	status   int
 	sentence string
 }{
-	CodeUnsupported:      {http.StatusNotImplemented, "The other side is too old for this: update agent-helm there."},
-	CodeUnknownSession:   {http.StatusNotFound, "There is no such session here: list them with GET /api/sessions."},
-	CodeSessionEnded:     {http.StatusConflict, "The session has ended: start a new one."},
-	CodeForbidden:        {http.StatusForbidden, "This credential may not do that: use one with the scope that the route needs."},
-	CodeInvalid:          {http.StatusUnprocessableEntity, "The request has a field that cannot be used: see the errors."},
-	CodeHostOffline:      {http.StatusServiceUnavailable, "The host is not connected: nothing was sent to it. Try again when it is back."},
-	CodeLimit:            {http.StatusTooManyRequests, "A limit is reached: close something first."},
-	CodeInternal:         {http.StatusInternalServerError, "Something went wrong in the server: its log says what."},
-	CodeUnauthenticated:  {http.StatusUnauthorized, "Sign in first: open a pairing link, or send a token as Authorization: Bearer."},
-	CodeNotFound:         {http.StatusNotFound, "There is nothing at this address: see /api/docs."},
-	CodeUnknownHost:      {http.StatusNotFound, "There is no such host here: list them with GET /api/hosts."},
-	CodeUnknownDevice:    {http.StatusNotFound, "There is no such device: list them with GET /api/devices."},
-	CodeUnknownToken:     {http.StatusNotFound, "There is no such token: list them with GET /api/tokens."},
-	CodeConflict:         {http.StatusConflict, "The thing has changed meanwhile: read it again."},
-	CodeNameTaken:        {http.StatusConflict, "The name is taken: choose another."},
-	CodeRevoked:          {http.StatusUnauthorized, "This device or token was revoked: pair again."},
-	CodeProofRequired:    {http.StatusForbidden, "On plain HTTP a cookie alone is not enough: send X-Agent-Helm-Proof as well, or pair again."},
-	CodeOrigin:           {http.StatusForbidden, "The request came from another site: open the app at its own address, or add that address with --public-url."},
-	CodeHostHeader:       {http.StatusMisdirectedRequest, "This server does not go by that name: use the address that it printed, or add the name with --public-url."},
-	CodeWorkerScript:     {http.StatusForbidden, "Only /sw.js may be a service worker."},
-	CodeMethod:           {http.StatusMethodNotAllowed, "This address does not take that method: see /api/docs."},
-	CodeMediaType:        {http.StatusUnsupportedMediaType, "Send the body as plain JSON: Content-Type: application/json, no Content-Encoding."},
-	CodeTooLarge:         {http.StatusRequestEntityTooLarge, "The body is too large: send less at once."},
-	CodeTimeout:          {http.StatusGatewayTimeout, "No answer in time: it may have been done or not. Look before you try again."},
-	CodeTicketUsed:       {http.StatusGone, "The link was used already: make a new one with agent-helm-server link."},
-	CodeTicketInvalid:    {http.StatusUnauthorized, "The link is not valid or has expired: make a new one with agent-helm-server link."},
-	CodePairCode:         {http.StatusUnauthorized, "The code is wrong or has expired: make a new one with agent-helm-server pair."},
-	CodeTooManyTries:     {http.StatusTooManyRequests, "Too many tries: wait a minute, or use a link."},
-	CodeDuplicateHost:    {http.StatusConflict, "Another running daemon uses this host's token: stop one, or enrol it as a host of its own."},
-	CodeInputLate:        {http.StatusConflict, "The input came too late to be typed safely: nothing of it was written. Send it again."},
-	CodeInputBlocked:     {http.StatusConflict, "The program does not read its input: nothing of it was written."},
-	CodeInputRefused:     {http.StatusConflict, "The host did not take the input: nothing of it was written."},
-	CodeRestarting:       {http.StatusServiceUnavailable, "The server restarts: try again in a few seconds."},
+	CodeUnsupported:     {http.StatusNotImplemented, "The other side is too old for this: update agent-helm there."},
+	CodeUnknownSession:  {http.StatusNotFound, "There is no such session here: list them with GET /api/sessions."},
+	CodeSessionEnded:    {http.StatusConflict, "The session has ended: start a new one."},
+	CodeForbidden:       {http.StatusForbidden, "This credential may not do that: use one with the scope that the route needs."},
+	CodeInvalid:         {http.StatusUnprocessableEntity, "The request has a field that cannot be used: see the errors."},
+	CodeHostOffline:     {http.StatusServiceUnavailable, "The host is not connected: nothing was sent to it. Try again when it is back."},
+	CodeLimit:           {http.StatusTooManyRequests, "A limit is reached: close something first."},
+	CodeInternal:        {http.StatusInternalServerError, "Something went wrong in the server: its log says what."},
+	CodeUnauthenticated: {http.StatusUnauthorized, "Sign in first: open a pairing link, or send a token as Authorization: Bearer."},
+	CodeNotFound:        {http.StatusNotFound, "There is nothing at this address: see /api/docs."},
+	CodeUnknownHost:     {http.StatusNotFound, "There is no such host here: list them with GET /api/hosts."},
+	CodeUnknownDevice:   {http.StatusNotFound, "There is no such device: list them with GET /api/devices."},
+	CodeUnknownToken:    {http.StatusNotFound, "There is no such token: list them with GET /api/tokens."},
+	CodeConflict:        {http.StatusConflict, "The thing has changed meanwhile: read it again."},
+	CodeNameTaken:       {http.StatusConflict, "The name is taken: choose another."},
+	CodeRevoked:         {http.StatusUnauthorized, "This device or token was revoked: pair again."},
+	CodeProofRequired:   {http.StatusForbidden, "On plain HTTP a cookie alone is not enough: send X-Agent-Helm-Proof as well, or pair again."},
+	CodeOrigin:          {http.StatusForbidden, "The request came from another site: open the app at its own address, or add that address with --public-url."},
+	CodeHostHeader:      {http.StatusMisdirectedRequest, "This server does not go by that name: use the address that it printed, or add the name with --public-url."},
+	CodeWorkerScript:    {http.StatusForbidden, "Only /sw.js may be a service worker."},
+	CodeMethod:          {http.StatusMethodNotAllowed, "This address does not take that method: see /api/docs."},
+	CodeMediaType:       {http.StatusUnsupportedMediaType, "Send the body as plain JSON: Content-Type: application/json, no Content-Encoding."},
+	CodeTooLarge:        {http.StatusRequestEntityTooLarge, "The body is too large: send less at once."},
+	CodeTimeout:         {http.StatusGatewayTimeout, "No answer in time: it may have been done or not. Look before you try again."},
+	CodeTicketUsed:      {http.StatusGone, "The link was used already: make a new one with agent-helm-server link."},
+	CodeTicketInvalid:   {http.StatusUnauthorized, "The link is not valid or has expired: make a new one with agent-helm-server link."},
+	CodePairCode:        {http.StatusUnauthorized, "The code is wrong or has expired: make a new one with agent-helm-server pair."},
+	CodeTooManyTries:    {http.StatusTooManyRequests, "Too many tries: wait a minute, or use a link."},
+	CodeDuplicateHost:   {http.StatusConflict, "Another running daemon uses this host's token: stop one, or enrol it as a host of its own."},
+	CodeInputLate:       {http.StatusConflict, "The input came too late to be typed safely: nothing of it was written. Send it again."},
+	CodeInputBlocked:    {http.StatusConflict, "The program does not read its input: nothing of it was written."},
+	CodeInputRefused:    {http.StatusConflict, "The host did not take the input: nothing of it was written."},
+	CodeRestarting:      {http.StatusServiceUnavailable, "The server restarts: try again in a few seconds."},
 }
 
 // Error is a fault that the person at the other end can read and act on.

@@ -331,9 +331,10 @@ type AuditStore interface {
 
 // Keys of settings.
 const (
-	SettingPublicURL = "public_url" // what links begin with
+	SettingPublicURL = "public_url" // addresses of --public-url, separated by spaces
 	SettingListenURL = "listen_url" // where the running server listens
-	SettingInsecure  = "insecure"   // "1" while it serves plain HTTP off loopback
+	SettingLinkURL   = "link_url"   // what links begin with when there is no public URL
+	SettingPin       = "pin"        // SHA-256 of the TLS key that the server itself uses, base64url; empty behind a proxy
 )
 
 // SettingStore keeps a few named values that commands on the data directory
