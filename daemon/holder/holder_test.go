@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -402,4 +403,12 @@ func programArgv(t testing.TB, name string, arguments ...string) []string {
 		t.Fatal(err)
 	}
 	return append([]string{self, "program", name}, arguments...)
+}
+
+func itoa(n uint16) string { return strconv.Itoa(int(n)) }
+
+func errorOf(r *reader, method string, params any) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	return r.client.Call(ctx, method, params, nil)
 }

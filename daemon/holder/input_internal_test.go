@@ -340,6 +340,8 @@ func TestInputs_End(t *testing.T) {
 
 func TestInputs_Replies(t *testing.T) {
 	testInputs(t, 1, func(w *inputTest) {
+		w.reply([]byte("\x1b[?62;22c"))
+		synctest.Wait()
 		for range 10_000 {
 			w.reply([]byte("\x1b[?62;22c"))
 		}

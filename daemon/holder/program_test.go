@@ -2,17 +2,26 @@ package holder_test
 
 import (
 	"bufio"
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"golang.org/x/term"
+
+	"github.com/agent-helm/agent-helm/daemon"
+	"github.com/agent-helm/agent-helm/daemon/holder"
+	"github.com/agent-helm/agent-helm/internal/wire"
 )
 
 // program is what runs in a session: one of a few behaviours by name.
@@ -34,6 +43,10 @@ func program(name string, arguments []string) int {
 		return sizes()
 	case "groups":
 		return groups()
+	case "stranger":
+		return stranger(arguments[0])
+	case "intruder":
+		return intruder(arguments[0])
 	}
 	fmt.Fprintln(os.Stderr, "no program", name, arguments)
 	return 2
@@ -179,5 +192,102 @@ func groups() int {
 	if err := command.Run(); err != nil {
 		return 1
 	}
+	return 0
+}
+
+// stranger is another user at a holder's socket: it greets, and it tries
+// whether our client would believe that the socket is its own.
+func stranger(path string) int {
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	hello, err := wire.Append(wire.AppendPreamble(nil), &wire.HolderHello{Role: wire.RoleTool})
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	conn.Write(hello)
+	if answer, _ := io.ReadAll(conn); len(answer) == 0 {
+		fmt.Println("closed without a word")
+	}
+	run := filepath.Dir(path)
+	id := strings.TrimSuffix(filepath.Base(path), ".sock")
+	dirs := daemon.Dirs{Config: run, State: filepath.Dir(run), Run: run}
+	if _, err := holder.Dial(context.Background(), dirs, id, wire.RoleTool); err != nil && strings.Contains(err.Error(), "process of user 0") {
+		fmt.Println("not believed")
+	} else {
+		fmt.Println(err)
+	}
+	return 0
+}
+
+// intruder is an agent that tries to drive its own session, another one, and
+// one that it started.
+func intruder(victim string) int {
+	dirs, err := daemon.ResolveDirs(os.Getenv)
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	started, err := holder.Start(context.Background(), dirs, daemon.Spec{Argv: []string{"cat"}})
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	try := func(whose, id, what string, attempt func(*holder.Client) error) {
+		client, err := holder.Dial(context.Background(), dirs, id, wire.RoleTool)
+		if err == nil {
+			defer client.Close()
+			err = attempt(client)
+		}
+		if err != nil {
+			fmt.Printf("%s %s: %v\n", whose, what, err)
+		} else {
+			fmt.Printf("%s %s: ok\n", whose, what)
+		}
+	}
+	input := func(c *holder.Client) error {
+		if err := c.Send(&wire.Input{Client: wire.ClientID{1}, Seq: 1, Data: []byte("1")}); err != nil {
+			return err
+		}
+		for {
+			frame, err := c.Receive()
+			if err != nil {
+				return err
+			}
+			switch f := frame.(type) {
+			case *wire.InputAck:
+				return nil
+			case *wire.Problem:
+				return errors.New(f.Code)
+			}
+		}
+	}
+	ask := func(method string) func(*holder.Client) error {
+		return func(c *holder.Client) error {
+			if err := c.Call(context.Background(), method, nil, nil); err == nil {
+				return nil
+			}
+			for {
+				frame, err := c.Receive()
+				if err != nil {
+					return err
+				}
+				if f, ok := frame.(*wire.Problem); ok {
+					return errors.New(f.Code)
+				}
+			}
+		}
+	}
+	own := os.Getenv(holder.EnvSession)
+	try("own", own, "info", ask(wire.MethodInfo))
+	try("own", own, "input", input)
+	try("other", victim, "info", ask(wire.MethodInfo))
+	try("other", victim, "input", input)
+	try("other", victim, "kill", ask(wire.MethodKill))
+	try("started", started.ID, "input", input)
+	try("started", started.ID, "kill", ask(wire.MethodKill))
 	return 0
 }

@@ -83,9 +83,9 @@ func TestStream_StateAndRepaint(t *testing.T) {
 	dirs := testDirs(t)
 	session := startProgram(t, dirs, "hex")
 	r := attach(t, dirs, session.ID, wire.HolderAttach{Want: wire.WantState, History: -1})
-	r.until("ready", func() bool { return r.live && strings.Contains(r.terminal.Text(vt.TextOptions{}), "ready") })
+	r.until("ready", func() bool { return r.live && strings.Contains(screen(r.terminal), "ready") })
 	r.typist().applied(wire.InputBytes, "abc")
-	r.until("echo", func() bool { return strings.Contains(r.terminal.Text(vt.TextOptions{}), "616263|") })
+	r.until("echo", func() bool { return strings.Contains(screen(r.terminal), "616263|") })
 	painted := attachAs(t, dirs, session.ID, wire.RoleLocal, wire.HolderAttach{Want: wire.WantRepaint})
 	painted.until("live", func() bool { return painted.live })
 	if painted.repaint == nil || painted.repaint.Cols != 80 || painted.repaint.Rows != 24 {
@@ -93,7 +93,7 @@ func TestStream_StateAndRepaint(t *testing.T) {
 	}
 	terminal := vt.New(vt.Options{Cols: 80, Rows: 24})
 	terminal.Write(painted.repaint.Data)
-	if got, want := terminal.Text(vt.TextOptions{}), r.terminal.Text(vt.TextOptions{}); got != want {
+	if got, want := screen(terminal), screen(r.terminal); got != want {
 		t.Errorf("repaint shows %q, expected %q", got, want)
 	}
 	// A second attach on the same connection replaces the first.
@@ -232,8 +232,8 @@ func TestStream_SlowReader(t *testing.T) {
 	if len(slow.gaps) != 1 || slow.gaps[0].Offset != window || slow.gaps[0].Lost != fast.position.Offset-window {
 		t.Errorf("gaps %+v", slow.gaps)
 	}
-	if slow.position != fast.position || !strings.Contains(slow.terminal.Text(vt.TextOptions{}), "line 99999 ") {
-		t.Errorf("slow reader is at %v with %q", slow.position, slow.terminal.Text(vt.TextOptions{}))
+	if slow.position != fast.position || !strings.Contains(screen(slow.terminal), "line 99999 ") {
+		t.Errorf("slow reader is at %v with %q", slow.position, screen(slow.terminal))
 	}
 }
 
@@ -266,3 +266,5 @@ func TestStream_TwoReaders(t *testing.T) {
 	typists[0].applied(wire.InputBytes, "z")
 	one.untilOutput("7a|")
 }
+
+func screen(terminal *vt.Terminal) string { return terminal.Text(vt.TextOptions{}) }
