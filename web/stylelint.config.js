@@ -16,6 +16,8 @@ export default {
     'comment-empty-line-before': null,
     'declaration-block-no-redundant-longhand-properties': null,
     'media-feature-range-notation': null,
+    // Safari has no other name for it.
+    'property-no-vendor-prefix': [true, { ignoreProperties: ['-webkit-user-select', 'user-select'] }],
   },
   overrides: [
     {

@@ -6,7 +6,8 @@ import { MockServer, MockSocket } from './server'
  * and only in mode `mock`, so nothing of it is in a real build. `?scene=` chooses what it tells.
  */
 export function installMock(): void {
-  const wanted = new URLSearchParams(location.search).get('scene') ?? sessionStorage.getItem('mock.scene') ?? 'full'
+  const wanted =
+    new URLSearchParams(location.search).get('scene') ?? sessionStorage.getItem('mock.scene') ?? 'full'
   sessionStorage.setItem('mock.scene', wanted)
   const server = new MockServer(structuredClone(scenes[wanted] ?? scenes['full']!))
   MockSocket.server = server
@@ -14,7 +15,9 @@ export function installMock(): void {
   const realFetch = globalThis.fetch.bind(globalThis)
   globalThis.fetch = (input, init) => {
     const url = new URL(input instanceof Request ? input.url : input, location.href)
-    return url.pathname.startsWith('/api/') ? server.fetch(url.pathname.slice(4) + url.search, init) : realFetch(input, init)
+    return url.pathname.startsWith('/api/')
+      ? server.fetch(url.pathname.slice(4) + url.search, init)
+      : realFetch(input, init)
   }
   ;(globalThis as { WebSocket: unknown }).WebSocket = MockSocket
   Object.assign(window, { mock: server })

@@ -80,7 +80,14 @@ const sessions = [
     agent: 'gemini',
     active_ms: 4 * minute,
     status: { kind: 'needs_you', text: '', source: 'screen' },
-    prompt: { id: 'p2', question: 'Which database for the tests?', options: [{ key: '1', label: 'SQLite' }, { key: '2', label: 'Postgres' }] },
+    prompt: {
+      id: 'p2',
+      question: 'Which database for the tests?',
+      options: [
+        { key: '1', label: 'SQLite' },
+        { key: '2', label: 'Postgres' },
+      ],
+    },
   }),
   session('refactor-auth', 'mac-mini', {
     agent: 'claude',

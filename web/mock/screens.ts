@@ -2,7 +2,7 @@
 const asking = [
   '\x1b[48;5;236m> fix the failing login test, then run go vet       \x1b[0m',
   '',
-  '● I\'ll start with the failing test.',
+  "● I'll start with the failing test.",
   '',
   '\x1b[32m●\x1b[0m \x1b[1mRead\x1b[0m(internal/auth/auth_test.go)',
   '  \x1b[90m└  Read 118 lines (ctrl+o to expand)\x1b[0m',
@@ -14,7 +14,7 @@ const asking = [
   '     \x1b[90m… +4 lines (ctrl+o to expand)\x1b[0m',
   '',
   '● Expired tokens pass because the handler reads the',
-  '  wall clock. I\'ll inject it.',
+  "  wall clock. I'll inject it.",
   '',
   '\x1b[32m●\x1b[0m \x1b[1mUpdate\x1b[0m(internal/auth/login.go)',
   '  \x1b[90m└\x1b[0m  Updated with \x1b[1m2\x1b[0m additions and \x1b[1m1\x1b[0m removal',
@@ -32,7 +32,7 @@ const asking = [
   '\x1b[34m│\x1b[0m                                                  \x1b[34m│\x1b[0m',
   '\x1b[34m│\x1b[0m Do you want to proceed?                          \x1b[34m│\x1b[0m',
   '\x1b[34m│\x1b[0m \x1b[94m❯ 1. Yes\x1b[0m                                         \x1b[34m│\x1b[0m',
-  '\x1b[34m│\x1b[0m   2. Yes, and don\'t ask again for \x1b[1mgo test\x1b[0m        \x1b[34m│\x1b[0m',
+  "\x1b[34m│\x1b[0m   2. Yes, and don't ask again for \x1b[1mgo test\x1b[0m        \x1b[34m│\x1b[0m",
   '\x1b[34m│\x1b[0m   3. No, and tell Claude what to do \x1b[90m(esc)\x1b[0m        \x1b[34m│\x1b[0m',
   '\x1b[34m╰──────────────────────────────────────────────────╯\x1b[0m',
 ]

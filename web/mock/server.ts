@@ -5,11 +5,9 @@ import {
   encodePreamble,
   inputKind,
   ownerKind,
-  parsePage,
   sessionKey,
   type Frame,
   type FrameOf,
-  type Page,
   type Session,
 } from '@/wire'
 import type { Scene } from './scenes'
@@ -88,7 +86,11 @@ export class MockServer {
     if (path === '/pair') {
       const { code, ticket } = body as { code?: string; ticket?: string }
       if (code !== 'AB3X9K' && ticket !== 'good') {
-        return problem(401, 'code_unknown', 'This code is wrong or was used already. Make a new one on the server.')
+        return problem(
+          401,
+          'code_unknown',
+          'This code is wrong or was used already. Make a new one on the server.',
+        )
       }
       this.scene.paired = true
       return Response.json({ proof: 'mock' })
@@ -102,15 +104,15 @@ export class MockServer {
     return this.scene.sessions.find((session) => sessionKey(session) === `${frame.host}/${frame.session}`)
   }
 
-  page(before: number, max: number): Page {
+  page(before: number, max: number): unknown {
     const newest = before === 0 ? 400 : before - 1
     const lines = Array.from({ length: Math.max(0, Math.min(max, newest)) }, (_, i) => ({
       id: newest - i,
       alt: false,
       open: false,
-      runs: [{ text: `ok  example.com/api/internal/pkg${newest - i}  0.${(newest - i) % 900}s` }],
+      runs: [{ t: `ok  example.com/api/internal/pkg${newest - i}  0.${(newest - i) % 900}s` }],
     }))
-    return parsePage({ lines, more: lines.length < newest })
+    return { lines, more: lines.length < newest }
   }
 }
 
@@ -185,7 +187,13 @@ export class MockSocket {
         }
         const { hosts, sessions } = this.server.scene
         this.send_(
-          { type: 'viewer_welcome', version: '1.0.0', instance: 'mock', device: 'This phone', scopes: ['read', 'input', 'admin'] },
+          {
+            type: 'viewer_welcome',
+            version: '1.0.0',
+            instance: 'mock',
+            device: 'This phone',
+            scopes: ['read', 'input', 'admin'],
+          },
           { type: 'event', kind: 'snapshot', body: { hosts, sessions } },
         )
         return
@@ -206,10 +214,23 @@ export class MockSocket {
         this.claim(frame)
         return
       case 'release_size':
-        this.send_({ type: 'size_owner', handle: frame.handle, client: frame.client, kind: ownerKind.none, cols: 0, rows: 0 })
+        this.send_({
+          type: 'size_owner',
+          handle: frame.handle,
+          client: frame.client,
+          kind: ownerKind.none,
+          cols: 0,
+          rows: 0,
+        })
         return
       case 'page':
-        this.send_({ type: 'page_reply', handle: frame.handle, request: frame.request, body: this.server.page(frame.before, frame.max), error: '' })
+        this.send_({
+          type: 'page_reply',
+          handle: frame.handle,
+          request: frame.request,
+          body: this.server.page(frame.before, frame.max),
+          error: '',
+        })
         return
       default: // presence, acks and retirements change nothing here
     }
@@ -218,7 +239,12 @@ export class MockSocket {
   private attach(frame: FrameOf<'attach'>): void {
     const session = this.server.sessionFor(frame)
     if (!session) {
-      this.send_({ type: 'problem', handle: frame.handle, code: 'session_unknown', message: 'This session does not exist any more.' })
+      this.send_({
+        type: 'problem',
+        handle: frame.handle,
+        code: 'session_unknown',
+        message: 'This session does not exist any more.',
+      })
       return
     }
     const { cols, rows } = session
@@ -227,9 +253,23 @@ export class MockSocket {
     const position = { offset: 0, marks: 0 }
     const kind = session.size_owner.kind
     this.send_(
-      { type: 'attached', handle: frame.handle, mode: 'repaint', cols, rows, prompt: session.prompt?.id ?? '' },
+      {
+        type: 'attached',
+        handle: frame.handle,
+        mode: 'repaint',
+        cols,
+        rows,
+        prompt: session.prompt?.id ?? '',
+      },
       { type: 'repaint', handle: frame.handle, position, cols, rows, data },
-      { type: 'size_owner', handle: frame.handle, client: '00'.repeat(16), kind: ownerKind[kind], cols, rows },
+      {
+        type: 'size_owner',
+        handle: frame.handle,
+        client: '00'.repeat(16),
+        kind: ownerKind[kind],
+        cols,
+        rows,
+      },
       { type: 'live', handle: frame.handle, position },
     )
   }
@@ -252,7 +292,14 @@ export class MockSocket {
     this.server.resizes.push({ session: open.session.id, cols, rows })
     this.send_(
       { type: 'size_owner', handle, client, kind: ownerKind.viewer, cols, rows },
-      { type: 'repaint', handle, position: { offset: open.offset, marks: 0 }, cols, rows, data: encoder.encode(screenOf(open.session.id)) },
+      {
+        type: 'repaint',
+        handle,
+        position: { offset: open.offset, marks: 0 },
+        cols,
+        rows,
+        data: encoder.encode(screenOf(open.session.id)),
+      },
     )
   }
 }

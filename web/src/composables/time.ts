@@ -25,6 +25,7 @@ export function count(n: number, noun: string): string {
 /** A moment as a clock reading when it was less than 20 hours ago, else as a date. */
 export function moment(time: number, now: number): string {
   const date = new Date(time)
-  if (now - time < 72_000_000) return date.toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit' })
+  if (now - time < 72_000_000)
+    return date.toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit' })
   return date.toLocaleDateString(undefined, { day: 'numeric', month: 'short' })
 }

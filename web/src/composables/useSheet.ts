@@ -5,7 +5,10 @@ import { useRoute, useRouter } from 'vue-router'
  * A sheet or sub-view as one entry of the history (`?sheet=name`): Android's back and iOS's edge swipe close the
  * top-most thing first, and a reload keeps it.
  */
-export function useSheet(name: string, parameter = 'sheet'): { open: ComputedRef<boolean>; show(): void; close(): void } {
+export function useSheet(
+  name: string,
+  parameter = 'sheet',
+): { open: ComputedRef<boolean>; show(): void; close(): void } {
   const route = useRoute()
   const router = useRouter()
   const open = computed(() => route.query[parameter] === name)

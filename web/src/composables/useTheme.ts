@@ -14,7 +14,8 @@ export function useTheme(chosen: () => Theme): void {
     root.dataset.theme = theme === 'light' || (system && light.matches) ? 'light' : 'dark'
     root.dataset.contrast = theme === 'contrast' || (theme === 'system' && more.matches) ? 'more' : 'normal'
     const bar = getComputedStyle(root).getPropertyValue('--bg-bar').trim()
-    for (const meta of document.querySelectorAll<HTMLMetaElement>('meta[name="theme-color"]')) meta.content = bar
+    for (const meta of document.querySelectorAll<HTMLMetaElement>('meta[name="theme-color"]'))
+      meta.content = bar
   }
 
   watch(chosen, apply, { immediate: true })

@@ -1,4 +1,13 @@
-import { inject, onScopeDispose, provide, readonly, ref, type DeepReadonly, type InjectionKey, type Ref } from 'vue'
+import {
+  inject,
+  onScopeDispose,
+  provide,
+  readonly,
+  ref,
+  type DeepReadonly,
+  type InjectionKey,
+  type Ref,
+} from 'vue'
 
 export interface Toast {
   id: number
@@ -34,7 +43,11 @@ export function provideToasts(): Toasts {
     const id = ++last
     toasts.value.push({ ...toast, id })
     for (const old of toasts.value.slice(0, -most)) dismiss(old.id)
-    if (toast.kind !== 'error') timers.set(id, setTimeout(() => dismiss(id), shownFor))
+    if (toast.kind !== 'error')
+      timers.set(
+        id,
+        setTimeout(() => dismiss(id), shownFor),
+      )
     return id
   }
 

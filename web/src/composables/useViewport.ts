@@ -1,7 +1,8 @@
 import { inject, onScopeDispose, provide, shallowRef, type InjectionKey, type ShallowRef } from 'vue'
 import { layout, type Layout } from './layout'
 
-const editable = 'textarea, select, [contenteditable="true"], input:not([type="checkbox"], [type="radio"], [type="range"])'
+const editable =
+  'textarea, select, [contenteditable="true"], input:not([type="checkbox"], [type="radio"], [type="range"])'
 
 /** The window as it is without a keyboard, as far as seen, and the width it was seen at. */
 let rest = { width: 0, height: 0 }
@@ -10,7 +11,8 @@ function read(): Layout {
   const root = document.documentElement
   const viewport = window.visualViewport
   const editableFocused = document.activeElement?.matches(editable) ?? false
-  if (!editableFocused || rest.width !== window.innerWidth) rest = { width: window.innerWidth, height: window.innerHeight }
+  if (!editableFocused || rest.width !== window.innerWidth)
+    rest = { width: window.innerWidth, height: window.innerHeight }
   return layout({
     // Browsers that resize the window for the keyboard hide it from this reading; what was there before shows it.
     innerHeight: editableFocused ? Math.max(rest.height, window.innerHeight) : window.innerHeight,
@@ -53,8 +55,10 @@ export function provideViewport(): void {
 
   const stop = new AbortController()
   const { signal } = stop
-  for (const type of ['resize', 'orientationchange', 'pageshow']) window.addEventListener(type, schedule, { signal })
-  for (const type of ['focusin', 'focusout', 'visibilitychange']) document.addEventListener(type, schedule, { signal })
+  for (const type of ['resize', 'orientationchange', 'pageshow'])
+    window.addEventListener(type, schedule, { signal })
+  for (const type of ['focusin', 'focusout', 'visibilitychange'])
+    document.addEventListener(type, schedule, { signal })
   for (const type of ['resize', 'scroll']) window.visualViewport?.addEventListener(type, schedule, { signal })
   apply()
 

@@ -31,7 +31,8 @@ export function stateLook(session: StateInput): StateLook {
   if (session.state === 'lost') return { word: 'Lost', icon: 'fail', tone: 'fail' }
   if (session.state === 'exited') return endedLook(session.exit)
   if (!session.online) return { word: 'Offline', icon: 'away', tone: 'away' }
-  if (session.status.kind === 'needs_you' && session.prompt) return { word: 'Question', icon: 'ask', tone: 'need' }
+  if (session.status.kind === 'needs_you' && session.prompt)
+    return { word: 'Question', icon: 'ask', tone: 'need' }
   return byKind[session.status.kind] ?? { word: 'Idle', icon: 'idle', tone: 'away' }
 }
 

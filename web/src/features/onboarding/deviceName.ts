@@ -2,7 +2,13 @@
 export function deviceName(userAgent = navigator.userAgent): string {
   const system =
     /iPhone|iPad/.exec(userAgent)?.[0] ??
-    (/Android/.test(userAgent) ? 'Android' : /Mac OS X/.test(userAgent) ? 'Mac' : /Windows/.test(userAgent) ? 'Windows' : 'Linux')
+    (/Android/.test(userAgent)
+      ? 'Android'
+      : /Mac OS X/.test(userAgent)
+        ? 'Mac'
+        : /Windows/.test(userAgent)
+          ? 'Windows'
+          : 'Linux')
   if (system === 'iPhone' || system === 'iPad') return system
   const browser = /Edg\//.test(userAgent)
     ? 'Edge'

@@ -18,7 +18,10 @@ const titles: Record<GroupName, string> = {
 }
 
 /** The store's groups as a list, most urgent first, empty ones left out, only sessions that `keep` wants. */
-export function listGroups(groups: Record<GroupName, Session[]>, keep: (session: Session) => boolean): Group[] {
+export function listGroups(
+  groups: Record<GroupName, Session[]>,
+  keep: (session: Session) => boolean,
+): Group[] {
   return (Object.keys(titles) as GroupName[])
     .map((name) => ({ name, title: titles[name], sessions: groups[name].filter(keep) }))
     .filter((group) => group.sessions.length > 0)

@@ -18,7 +18,9 @@ export function stateDetail(session: Session, lastSeen: number): string {
 
 /** Whether a session is one that the words of a search mean: each must be in its name, program, host or directory. */
 export function matches(session: Session, query: string): boolean {
-  const text = [session.name, session.agent, session.command, session.host_name, session.cwd].join(' ').toLowerCase()
+  const text = [session.name, session.agent, session.command, session.host_name, session.cwd]
+    .join(' ')
+    .toLowerCase()
   return query
     .toLowerCase()
     .split(/\s+/)

@@ -21,10 +21,21 @@ export type Place = Key | 'ctrl' | 'alt' | 'keyboard' | 'more'
 const esc: Key = { name: 'esc', label: 'Esc', spoken: 'Escape', above: { name: '`', label: '`' } }
 const tab: Key = { name: 'tab', label: 'Tab', spoken: 'Tab' }
 const backTab: Key = { name: 'shift+tab', label: '⇧Tab', spoken: 'Shift Tab' }
-const interrupt: Key = { name: 'ctrl+c', label: '^C', spoken: 'Control C', above: { name: 'ctrl+d', label: '^D' } }
+const interrupt: Key = {
+  name: 'ctrl+c',
+  label: '^C',
+  spoken: 'Control C',
+  above: { name: 'ctrl+d', label: '^D' },
+}
 const yes: Key = { name: 'y', label: 'y', spoken: 'y', above: { name: '1', label: '1' } }
 const no: Key = { name: 'n', label: 'n', spoken: 'n', above: { name: '2', label: '2' } }
-const enter: Key = { name: 'enter', label: '⏎', spoken: 'Enter', icon: 'enter', above: { name: 'shift+enter', label: '⇧⏎' } }
+const enter: Key = {
+  name: 'enter',
+  label: '⏎',
+  spoken: 'Enter',
+  icon: 'enter',
+  above: { name: 'shift+enter', label: '⇧⏎' },
+}
 const up: Key = { name: 'up', label: '↑', spoken: 'Up', icon: 'arrU', repeats: true }
 const left: Key = { name: 'left', label: '←', spoken: 'Left', icon: 'arrL', repeats: true }
 const down: Key = { name: 'down', label: '↓', spoken: 'Down', icon: 'arrD', repeats: true }

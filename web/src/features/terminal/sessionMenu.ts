@@ -5,7 +5,11 @@ import type { MenuItem } from '@/ui/AppMenu.vue'
 export type DeviceWord = 'phone' | 'window'
 
 /** The session's menu: what can be done with it now. */
-export function sessionMenu(session: Session | undefined, state: AttachmentState, device: DeviceWord): MenuItem[] {
+export function sessionMenu(
+  session: Session | undefined,
+  state: AttachmentState,
+  device: DeviceWord,
+): MenuItem[] {
   const running = session?.state === 'running'
   const live = state.phase === 'live'
   const grid = state.cols > 0 ? `now ${state.cols} × ${state.rows}` : ''
@@ -18,7 +22,13 @@ export function sessionMenu(session: Session | undefined, state: AttachmentState
       disabled: !live || state.mine,
     },
     running &&
-      state.mine && { id: 'release', label: 'Hand the size back', icon: 'back', note: 'The screen before this one sizes it again', disabled: !live },
+      state.mine && {
+        id: 'release',
+        label: 'Hand the size back',
+        icon: 'back',
+        note: 'The screen before this one sizes it again',
+        disabled: !live,
+      },
     running && { id: 'paste', label: 'Paste…', icon: 'copy', disabled: !live },
     { id: 'rename', label: 'Rename…', icon: 'pen', disabled: !session },
     { id: 'link', label: 'Copy link', icon: 'link', note: 'Works on your own devices only' },

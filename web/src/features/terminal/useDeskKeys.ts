@@ -14,7 +14,9 @@ export function shortcutKeys(key: string): string[] {
  */
 export function useDeskKeys(shortcuts: Record<string, () => void>): void {
   function keydown(press: KeyboardEvent) {
-    const command = isMac ? press.metaKey && !press.ctrlKey && !press.altKey : press.ctrlKey && press.altKey && !press.metaKey
+    const command = isMac
+      ? press.metaKey && !press.ctrlKey && !press.altKey
+      : press.ctrlKey && press.altKey && !press.metaKey
     if (!command || press.shiftKey) return
     const run = shortcuts[press.code]
     if (!run) return
