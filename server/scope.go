@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Scopes is a set of what a principal may do. ScopeAdmin includes all others;
-// beyond that no scope includes another, so that a script may be able to type
-// without being able to read.
+// Scopes is a set of what a principal may do. Whoever gets ScopeAdmin gets all
+// others with it; beyond that no scope includes another, so that a script may
+// be able to type without being able to read.
 type Scopes uint8
 
 // The scopes. Each holds for every route, socket frame and event alike.
@@ -20,7 +20,7 @@ const (
 	ScopeAdmin                     // devices, tokens, hosts, codes; everything else too
 )
 
-// AllScopes is every scope.
+// AllScopes is every scope: what ScopeAdmin means.
 const AllScopes = ScopeRead | ScopeAnswer | ScopeInput | ScopeExec | ScopeAdmin
 
 // InsecureScopes is the most that anybody gets over plain HTTP off loopback
@@ -45,7 +45,15 @@ func ParseScopes(list string) (Scopes, error) {
 		}
 		scopes |= scope
 	}
-	return scopes, nil
+	return scopes.whole(), nil
+}
+
+// whole adds what admin includes.
+func (s Scopes) whole() Scopes {
+	if s&ScopeAdmin != 0 {
+		return AllScopes
+	}
+	return s
 }
 
 func scopeByName(name string) Scopes {
@@ -59,24 +67,13 @@ func scopeByName(name string) Scopes {
 
 // Has says whether the set grants every scope of needed. Nothing needed is
 // always granted.
-func (s Scopes) Has(needed Scopes) bool {
-	return s&ScopeAdmin != 0 || s&needed == needed
-}
+func (s Scopes) Has(needed Scopes) bool { return s&needed == needed }
 
 // Within says whether s grants nothing that limit does not.
 func (s Scopes) Within(limit Scopes) bool { return limit.Has(s) }
 
-// Limit is what remains of s where at most limit may be granted. Admin counts
-// as all scopes, so an admin limited to read may read.
-func (s Scopes) Limit(limit Scopes) Scopes {
-	if limit&ScopeAdmin != 0 {
-		return s
-	}
-	if s&ScopeAdmin != 0 {
-		return limit
-	}
-	return s & limit
-}
+// Limit is what remains of s where at most limit may be granted.
+func (s Scopes) Limit(limit Scopes) Scopes { return s & limit }
 
 // Names lists the scopes in a fixed order, each by its own name.
 func (s Scopes) Names() []string {
@@ -109,5 +106,6 @@ func (s *Scopes) UnmarshalJSON(data []byte) error {
 		}
 		*s |= scope
 	}
+	*s = s.whole()
 	return nil
 }

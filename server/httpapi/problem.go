@@ -66,7 +66,10 @@ func problemOf(ctx context.Context, log *slog.Logger, err error) *Problem {
 	case errors.Is(err, context.DeadlineExceeded):
 		return newProblem(server.CodeTimeout, "")
 	case ctx.Err() != nil:
-		// The caller hung up: nobody reads this.
+		// The server ends, or the caller hung up and nobody reads this.
+		if cause, ok := errors.AsType[*server.Error](context.Cause(ctx)); ok {
+			return newProblem(cause.Code, cause.Message)
+		}
 		return newProblem(server.CodeTimeout, "")
 	}
 	log.Error("request failed", logging.KeyError, err)

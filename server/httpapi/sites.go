@@ -62,11 +62,16 @@ func (s *Sites) scheme() string {
 	return "http"
 }
 
-// Link is what links begin with: the public URL, or the listener's address as
-// far as this machine knows it.
+// Link is what links begin with: the public URL, or the address at which other
+// machines find this one.
 func (s *Sites) Link() string {
 	if len(s.Public) > 0 {
 		return s.Public[0].String()
+	}
+	if address := s.Listen.Addr(); address.IsUnspecified() {
+		if outward := outwardAddress(); outward.IsValid() {
+			return s.at(outward)
+		}
 	}
 	return s.Local()
 }
@@ -77,7 +82,26 @@ func (s *Sites) Local() string {
 	if address.IsUnspecified() {
 		address = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	}
-	return s.scheme() + "://" + canonicalHost(s.scheme(), netip.AddrPortFrom(address, s.Listen.Port()).String())
+	return s.at(address)
+}
+
+func (s *Sites) at(address netip.Addr) string {
+	return s.scheme() + "://" + canonicalHost(s.scheme(), netip.AddrPortFrom(address.Unmap(), s.Listen.Port()).String())
+}
+
+// outwardAddress is the address from which this machine would reach others. A
+// connected UDP socket sends nothing; 192.0.2.1 is reserved for documentation.
+func outwardAddress() netip.Addr {
+	socket, err := net.Dial("udp4", "192.0.2.1:9")
+	if err != nil {
+		return netip.Addr{}
+	}
+	defer socket.Close()
+	address, err := netip.ParseAddrPort(socket.LocalAddr().String())
+	if err != nil {
+		return netip.Addr{}
+	}
+	return address.Addr()
 }
 
 // TransportOf says how a request for host reached us, and false when this

@@ -1,0 +1,378 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/netip"
+	"net/url"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/skip2/go-qrcode"
+
+	"github.com/agent-helm/agent-helm/server"
+	"github.com/agent-helm/agent-helm/server/auth"
+)
+
+type pairCommand struct {
+	dataFlag
+	Host  bool   `help:"For a host, not for a phone or browser."`
+	Scope string `default:"admin" placeholder:"LIST" help:"What the device may do: read, input, answer, exec, admin (${default}: everything)."`
+	URL   string `placeholder:"URL" help:"Address for the link, instead of the one that the server uses."`
+	JSON  bool   `name:"json" help:"Print {code, url, expires}."`
+}
+
+// Help is shown by --help.
+func (pairCommand) Help() string {
+	return "The code is alone on the first line and works once, for five minutes. For a phone a link follows, and a QR code of it " +
+		"where the address is one that a phone can reach.\n\nExamples:\n  agent-helm-server pair --data ./data\n  agent-helm-server pair --data ./data --host --json"
+}
+
+type pairResult struct {
+	Code    string `json:"code"`
+	URL     string `json:"url"`
+	Link    string `json:"link,omitempty"`
+	Expires string `json:"expires"`
+}
+
+// Run makes the code.
+func (c *pairCommand) Run(ctx context.Context, std streams) (err error) {
+	scopes, err := server.ParseScopes(c.Scope)
+	if err != nil {
+		return err
+	}
+	data, err := c.openConsole(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = data.close(err) }()
+	base := strings.TrimSuffix(c.URL, "/")
+	if base == "" {
+		if base, err = data.linkBase(ctx); err != nil {
+			return err
+		}
+	}
+	kind := server.PrincipalDevice
+	if c.Host {
+		kind = server.PrincipalHost
+		if base, err = pinned(ctx, data, base); err != nil {
+			return err
+		}
+	}
+	code, record, err := data.auth.CreateCode(ctx, auth.Console(), kind, scopes)
+	if err != nil {
+		return err
+	}
+	result := pairResult{Code: code, URL: base, Expires: record.ExpiresAt.UTC().Format(time.RFC3339)}
+	if !c.Host {
+		ticket, _, err := data.auth.CreateTicket(ctx, auth.Console(), scopes)
+		if err != nil {
+			return err
+		}
+		result.Link = ticketLink(base, ticket)
+	}
+	if c.JSON {
+		return printJSON(std.out, result)
+	}
+	fmt.Fprintln(std.out, code)
+	if c.Host {
+		fmt.Fprintf(std.out, "\nOn the host, within 5 minutes:\n  agent-helm pair %s\n", base)
+		return nil
+	}
+	fmt.Fprintf(std.out, "\nOpen %s and type the code within 5 minutes, or open this link (once, within 10 minutes):\n  %s\n", base, result.Link)
+	if !reachable(base) {
+		fmt.Fprintln(std.out, "\nThis address is for this machine only, so there is no QR code: a phone needs --public-url or a --listen on the network.")
+		return nil
+	}
+	return printQR(std.out, result.Link)
+}
+
+// pinned adds the key of a server that speaks TLS itself, so that a host need
+// not trust any certificate authority.
+func pinned(ctx context.Context, data *console, base string) (string, error) {
+	pin, err := data.store.Setting(ctx, server.SettingPin)
+	if err != nil || pin == "" || !strings.HasPrefix(base, "https:") {
+		return base, err
+	}
+	return base + "/#pin=" + pin, nil
+}
+
+// reachable says whether another machine can open the address.
+func reachable(base string) bool {
+	u, err := url.Parse(base)
+	if err != nil {
+		return false
+	}
+	name := u.Hostname()
+	if address, err := netip.ParseAddr(name); err == nil {
+		return !address.IsLoopback() && !address.IsUnspecified()
+	}
+	return name != "localhost" && !strings.HasSuffix(name, ".localhost")
+}
+
+func printQR(w io.Writer, link string) error {
+	code, err := qrcode.New(link, qrcode.Medium)
+	if err != nil {
+		return fmt.Errorf("make QR code: %w", err)
+	}
+	_, err = fmt.Fprint(w, "\n", code.ToSmallString(false))
+	return err
+}
+
+type linkCommand struct {
+	dataFlag
+	Scope string `default:"admin" placeholder:"LIST" help:"What the browser may do (${default}: everything)."`
+	URL   string `placeholder:"URL" help:"Address for the link, instead of the one that the server uses."`
+}
+
+// Run prints the link alone on stdout.
+func (c *linkCommand) Run(ctx context.Context, std streams) (err error) {
+	scopes, err := server.ParseScopes(c.Scope)
+	if err != nil {
+		return err
+	}
+	data, err := c.openConsole(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = data.close(err) }()
+	base := strings.TrimSuffix(c.URL, "/")
+	if base == "" {
+		if base, err = data.linkBase(ctx); err != nil {
+			return err
+		}
+	}
+	ticket, _, err := data.auth.CreateTicket(ctx, auth.Console(), scopes)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(std.out, ticketLink(base, ticket))
+	return err
+}
+
+type tokenCommand struct {
+	Create tokenCreate `cmd:"" help:"Make a token and print it, this once, alone on stdout."`
+	List   tokenList   `cmd:"" aliases:"ls" help:"List tokens."`
+	Revoke tokenRevoke `cmd:"" help:"Revoke a token by name or id."`
+}
+
+type tokenCreate struct {
+	dataFlag
+	Name    string        `required:"" help:"What to call it; no two tokens share a name."`
+	Scope   string        `default:"read" placeholder:"LIST" help:"read, input, answer, exec, admin, separated by commas (${default})."`
+	Expires time.Duration `placeholder:"DURATION" help:"How long it lives, such as 720h; without end by default."`
+	JSON    bool          `name:"json" help:"Print {id, name, scopes, token}."`
+}
+
+// Run makes the token. It may come before the first start of the server.
+func (c *tokenCreate) Run(ctx context.Context, std streams) (err error) {
+	scopes, err := server.ParseScopes(c.Scope)
+	if err != nil {
+		return err
+	}
+	data, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = data.close(err) }()
+	record, text, err := data.auth.CreateToken(ctx, auth.Console(), auth.TokenRequest{Name: c.Name, Scopes: scopes, Lifetime: c.Expires})
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(std.out, map[string]any{"id": record.ID, "name": record.Name, "scopes": record.Scopes.Names(), "token": text})
+	}
+	_, err = fmt.Fprintln(std.out, text)
+	return err
+}
+
+type tokenList struct {
+	dataFlag
+	JSON bool `name:"json" help:"Print a list of objects."`
+}
+
+type listedToken struct {
+	ID       string   `json:"id"`
+	Name     string   `json:"name"`
+	Scopes   []string `json:"scopes"`
+	By       string   `json:"created_by"`
+	Created  string   `json:"created"`
+	LastUsed string   `json:"last_used"`
+	Expires  string   `json:"expires"`
+}
+
+// Run lists the live tokens.
+func (c *tokenList) Run(ctx context.Context, std streams) (err error) {
+	data, err := c.openConsole(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = data.close(err) }()
+	records, err := data.auth.Tokens(ctx)
+	if err != nil {
+		return err
+	}
+	listed := make([]listedToken, 0, len(records))
+	for _, r := range records {
+		listed = append(listed, listedToken{ID: r.ID, Name: r.Name, Scopes: r.Scopes.Names(), By: r.CreatedBy,
+			Created: moment(r.CreatedAt), LastUsed: moment(r.LastUsedAt), Expires: moment(r.ExpiresAt)})
+	}
+	if c.JSON {
+		return printJSON(std.out, listed)
+	}
+	table := newTable(std.out, "ID", "NAME", "SCOPES", "CREATED", "LAST USED", "EXPIRES")
+	for _, t := range listed {
+		table.row(t.ID, t.Name, strings.Join(t.Scopes, ","), t.Created, t.LastUsed, t.Expires)
+	}
+	return table.flush()
+}
+
+type tokenRevoke struct {
+	dataFlag
+	Token string `arg:"" optional:"" help:"Name or id."`
+	Name  string `help:"Name or id, as a flag."`
+}
+
+// Run revokes. A running server cuts what the token has open within a second.
+func (c *tokenRevoke) Run(ctx context.Context, std streams) (err error) {
+	wanted := c.Token
+	if wanted == "" {
+		wanted = c.Name
+	}
+	data, err := c.openConsole(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = data.close(err) }()
+	records, err := data.auth.Tokens(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range records {
+		if wanted != "" && (r.ID == wanted || r.Name == wanted) {
+			if err := data.auth.RevokeToken(ctx, auth.Console(), r.ID); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(std.out, "revoked %s (%s)\n", r.Name, r.ID)
+			return err
+		}
+	}
+	return server.Errorf(server.CodeUnknownToken, "there is no token %q: see agent-helm-server token list", wanted)
+}
+
+type devicesCommand struct {
+	List   devicesList   `cmd:"" aliases:"ls" help:"List paired browsers."`
+	Revoke devicesRevoke `cmd:"" help:"Revoke a paired browser by id, or by a name that only one has."`
+}
+
+type devicesList struct {
+	dataFlag
+	JSON bool `name:"json" help:"Print a list of objects."`
+}
+
+type listedDevice struct {
+	ID       string   `json:"id"`
+	Name     string   `json:"name"`
+	Scopes   []string `json:"scopes"`
+	Paired   string   `json:"paired"`
+	LastSeen string   `json:"last_seen"`
+	From     string   `json:"from"`
+	Insecure bool     `json:"insecure"`
+}
+
+// Run lists the devices that can still sign in.
+func (c *devicesList) Run(ctx context.Context, std streams) (err error) {
+	data, err := c.openConsole(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = data.close(err) }()
+	records, err := data.auth.Devices(ctx)
+	if err != nil {
+		return err
+	}
+	listed := make([]listedDevice, 0, len(records))
+	for _, r := range records {
+		listed = append(listed, listedDevice{ID: r.ID, Name: r.Name, Scopes: r.Scopes.Names(), Paired: moment(r.CreatedAt),
+			LastSeen: moment(r.LastSeenAt), From: r.Address, Insecure: r.Insecure})
+	}
+	if c.JSON {
+		return printJSON(std.out, listed)
+	}
+	table := newTable(std.out, "ID", "NAME", "SCOPES", "PAIRED", "LAST SEEN", "FROM")
+	for _, d := range listed {
+		table.row(d.ID, d.Name, strings.Join(d.Scopes, ","), d.Paired, d.LastSeen, d.From)
+	}
+	return table.flush()
+}
+
+type devicesRevoke struct {
+	dataFlag
+	Device string `arg:"" help:"Id or name."`
+}
+
+// Run revokes. A running server cuts what the device has open within a second.
+func (c *devicesRevoke) Run(ctx context.Context, std streams) (err error) {
+	data, err := c.openConsole(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = data.close(err) }()
+	records, err := data.auth.Devices(ctx)
+	if err != nil {
+		return err
+	}
+	var found []server.DeviceRecord
+	for _, r := range records {
+		if r.ID == c.Device {
+			found = []server.DeviceRecord{r}
+			break
+		}
+		if r.Name == c.Device {
+			found = append(found, r)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return server.Errorf(server.CodeUnknownDevice, "there is no device %q: see agent-helm-server devices list", c.Device)
+	case 1:
+	default:
+		return server.Errorf(server.CodeConflict, "%d devices are named %q: give the id of one, from agent-helm-server devices list", len(found), c.Device)
+	}
+	if err := data.auth.RevokeDevice(ctx, auth.Console(), found[0].ID); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(std.out, "revoked %s (%s)\n", found[0].Name, found[0].ID)
+	return err
+}
+
+// moment is a time for a list, empty for none.
+func moment(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// table writes columns. Every cell is cleaned: names were given by people and
+// other machines.
+type table struct{ writer *tabwriter.Writer }
+
+func newTable(w io.Writer, headings ...string) table {
+	t := table{tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)}
+	t.row(headings...)
+	return t
+}
+
+func (t table) row(cells ...string) {
+	for i, cell := range cells {
+		if cells[i] = server.CleanText(cell, server.MaxTitle); cells[i] == "" {
+			cells[i] = "-"
+		}
+	}
+	fmt.Fprintln(t.writer, strings.Join(cells, "\t"))
+}
+
+func (t table) flush() error { return t.writer.Flush() }
