@@ -22,6 +22,8 @@ const (
 	// helloTimeout bounds what the holders may take to describe their sessions
 	// before the hello goes out without the rest.
 	helloTimeout = 3 * time.Second
+	// readerGrace is how long a failed write waits for the reader's reason.
+	readerGrace = time.Second
 	// maxCalls bounds the calls of the server that run at once.
 	maxCalls = 16
 	// callTimeout bounds one call.
@@ -248,7 +250,7 @@ func (l *link) write(ctx context.Context) error {
 			if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
 				return errPeerStopped
 			}
-			return fmt.Errorf("write to server: %w", err)
+			return l.afterReader(ctx, fmt.Errorf("write to server: %w", err))
 		}
 		l.box.wrote(reports)
 		if cap(buffer) > wire.MaxFrame/2 {
@@ -257,6 +259,18 @@ func (l *link) write(ctx context.Context) error {
 		}
 		buffer = buffer[:0]
 	}
+}
+
+// afterReader gives the reader a moment to report the server's own reason,
+// which is better than that a write failed, and returns err otherwise.
+func (l *link) afterReader(ctx context.Context, err error) error {
+	timer := time.NewTimer(readerGrace)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return err
 }
 
 // stamp sets what a frame says of the moment it is sent.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"sync"
@@ -186,6 +187,13 @@ func (s *fakeServer) serve(ctx context.Context, l *serverLink) error {
 				return err
 			}
 		}
+		if hello {
+			// From here on the test may send, too.
+			s.mu.Lock()
+			s.live = l
+			s.broadcast()
+			s.mu.Unlock()
+		}
 		if hello && code != 0 {
 			return l.socket.Close(code, "scripted")
 		}
@@ -231,7 +239,6 @@ func (s *fakeServer) take(l *serverLink, f wire.Frame) []wire.Frame {
 	case *wire.HostHello:
 		s.hellos = append(s.hellos, f)
 		s.links++
-		s.live = l
 		welcome := &wire.HostWelcome{Instance: "s", Version: "test", Host: "named by server"}
 		for _, info := range f.Sessions {
 			welcome.Resume = append(welcome.Resume, s.open(l, info))
@@ -326,6 +333,7 @@ type rig struct {
 	uplink *Uplink
 	policy *daemon.Policy
 	stop   func()
+	log    io.Writer
 
 	mu sync.Mutex
 }
@@ -340,7 +348,7 @@ func (r *rig) setPolicy(p daemon.Policy) {
 func newRig(t testing.TB) *rig {
 	t.Helper()
 	policy := daemon.DefaultPolicy()
-	r := &rig{server: newFakeServer(), host: newFakeHost(), net: newMemNet(), policy: &policy}
+	r := &rig{server: newFakeServer(), host: newFakeHost(), net: newMemNet(), policy: &policy, log: t.Output()}
 	httpServer := &http.Server{Handler: r.server, ErrorLog: log.New(io.Discard, "", 0)}
 	served := make(chan struct{})
 	go func() {
@@ -371,7 +379,7 @@ func (r *rig) make() {
 			defer r.mu.Unlock()
 			return *r.policy, nil
 		},
-		Sessions: r.host, Version: "test", Dial: r.net.dial,
+		Sessions: r.host, Version: "test", Dial: r.net.dial, Logger: slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 }
 
