@@ -18,6 +18,8 @@ const (
 	smallest = 2 << 10
 	// frameRoom is what a message needs beside its bytes.
 	frameRoom = 64
+	// frameCost is what a frame counts against the window beside its bytes.
+	frameCost = 32
 )
 
 // Sink is where an attachment's stream goes: one viewer's connection. Its
@@ -111,25 +113,22 @@ func (s *Session) attach(a *Attachment, o AttachOptions) bool {
 // resumable says whether a viewer at a position is best served with the bytes
 // that follow.
 func (s *Session) resumable(p wire.Position) bool {
-	if !s.primed {
+	if !s.primed || s.stale(p) {
 		return false
 	}
-	end := s.ring.End()
-	if _, err := s.ring.Read(p, 1); err != nil || end.Offset-p.Offset > resumeLimit {
-		return false
-	}
-	_, _, known := s.sizeAt(p)
-	return known
+	return s.ring.End().Offset-p.Offset <= resumeLimit
 }
 
-// sizeAt is the terminal's size at a position.
-func (s *Session) sizeAt(p wire.Position) (cols, rows uint16, known bool) {
-	for _, mark := range slices.Backward(s.sizes) {
-		if mark.Ordinal == p.Marks {
-			return mark.Cols, mark.Rows, true
-		}
+// stale says that bytes alone do not lead from a position to the present. That
+// is so when the ring no longer has them, and when the size changed: a terminal
+// that was repainted holds no rows above its screen, so a resize would not draw
+// on it what it draws on ours.
+func (s *Session) stale(p wire.Position) bool {
+	if p.Marks != s.ring.End().Marks {
+		return true
 	}
-	return 0, 0, false
+	_, err := s.ring.Read(p, 0)
+	return err != nil
 }
 
 // Ack says that the viewer has drawn every byte below offset.
@@ -229,8 +228,7 @@ func (s *Session) pump(a *Attachment, current bool) {
 	}
 	if !a.resync && a.flow.room() > 0 {
 		// A viewer that cannot catch up in a moment skips to the present.
-		_, err := s.ring.Read(a.position, 0)
-		if err != nil || s.ring.End().Offset-a.position.Offset > a.flow.lagLimit() {
+		if s.stale(a.position) || s.ring.End().Offset-a.position.Offset > a.flow.lagLimit() {
 			a.resync = true
 		}
 	}
@@ -317,11 +315,9 @@ func (m *message) build(current bool) {
 func (m *message) greet(repaint bool) {
 	s, a := m.session, m.attachment
 	attached := &wire.Attached{Handle: a.handle, Mode: wire.AttachedDelta, Prompt: s.prompt()}
+	attached.Cols, attached.Rows = s.size()
 	if repaint {
 		attached.Mode = wire.AttachedRepaint
-		attached.Cols, attached.Rows = s.size()
-	} else {
-		attached.Cols, attached.Rows, _ = s.sizeAt(a.position)
 	}
 	a.greeted = true
 	m.add(attached)
@@ -352,7 +348,7 @@ func (m *message) repaint() {
 	m.add(&wire.Repaint{Handle: a.handle, Position: a.position, Cols: cols, Rows: rows, Data: data})
 }
 
-// stream adds bytes and marks up to the window.
+// stream adds bytes up to the window.
 func (m *message) stream() {
 	s, a := m.session, m.attachment
 	end := s.ring.End()
@@ -361,18 +357,12 @@ func (m *message) stream() {
 	}
 	for a.position != end {
 		room := min(a.flow.room()-m.streamed, wire.MaxOutput-len(m.frames))
-		chunk, err := s.ring.Read(a.position, max(room, 0))
-		if err != nil {
-			a.resync = true
+		if room <= 0 {
 			return
 		}
-		if chunk.Mark != nil {
-			m.add(&wire.Resize{Handle: a.handle, Offset: chunk.Mark.Offset, Ordinal: chunk.Mark.Ordinal, Cols: chunk.Mark.Cols, Rows: chunk.Mark.Rows})
-			a.position = chunk.Next
-			m.streamed += frameRoom
-			continue
-		}
-		if len(chunk.Data) == 0 {
+		chunk, err := s.ring.Read(a.position, room)
+		if err != nil || chunk.Mark != nil {
+			a.resync = true // pump made sure that this is not so
 			return
 		}
 		if m.frames == nil {
@@ -380,6 +370,6 @@ func (m *message) stream() {
 		}
 		m.add(&wire.Output{Handle: a.handle, Offset: a.position.Offset, Data: chunk.Data})
 		a.position = chunk.Next
-		m.streamed += len(chunk.Data) + frameRoom/2
+		m.streamed += len(chunk.Data) + frameCost
 	}
 }

@@ -15,7 +15,9 @@
 //
 // A viewer that resumes gets the bytes from its position if the ring has them
 // and they are few, else a repaint. From then on it has a window of
-// unacknowledged bytes that follows its measured rate. A viewer whose window is
+// unacknowledged bytes that follows its measured rate. A change of the size is
+// a repaint for every viewer, because a repainted terminal has no rows above
+// its screen that a resize could bring back. A viewer whose window is
 // full is not queued for: it keeps its place in the ring, and if by the time a
 // slot is free the stream has run further ahead than the viewer could read in
 // a moment, the slot carries a repaint and the bytes between are skipped. What

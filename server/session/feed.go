@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/agent-helm/agent-helm/internal/logging"
@@ -20,8 +19,6 @@ const (
 	// wholeStream is the longest log that a new session takes in from its first
 	// byte; beyond, a State costs less.
 	wholeStream = 256 << 10
-	// maxSizes bounds the sizes remembered for viewers that resume.
-	maxSizes = 64
 	// savedHistory bounds the lines of history in a saved state.
 	savedHistory = 2000
 )
@@ -71,7 +68,6 @@ func (s *Session) at(position wire.Position, cols, rows uint16) {
 	s.primed = true
 	s.ring.Reset(position)
 	s.repaint = repaintCache{}
-	s.sizes = append(s.sizes[:0], ring.Mark{Offset: position.Offset, Ordinal: position.Marks, Cols: cols, Rows: rows})
 	s.facts.cols, s.facts.rows = cols, rows
 	for _, a := range s.attachments {
 		a.resync = true
@@ -179,10 +175,6 @@ func (s *Session) resize(f *wire.Resize) {
 		return
 	}
 	s.terminal.Resize(int(f.Cols), int(f.Rows))
-	s.sizes = append(s.sizes, ring.Mark{Offset: f.Offset, Ordinal: f.Ordinal, Cols: f.Cols, Rows: f.Rows})
-	if len(s.sizes) > maxSizes {
-		s.sizes = slices.Delete(s.sizes, 0, len(s.sizes)-maxSizes)
-	}
 	s.repaint.stale = true
 	s.facts.cols, s.facts.rows = f.Cols, f.Rows
 	s.pumpAll(true)

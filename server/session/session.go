@@ -75,9 +75,7 @@ type Session struct {
 	ring     *ring.Ring
 	terminal *vt.Terminal // nil until there is something to show
 	// primed says that terminal and ring stand at one position of the stream.
-	primed bool
-	// sizes are the marks that a resuming viewer may stand at, newest last.
-	sizes       []ring.Mark
+	primed      bool
 	up          Upstream
 	asked       resumption
 	assembling  []byte // pieces of a State that has not ended yet
@@ -177,7 +175,6 @@ func (s *Session) startOver() {
 func (s *Session) forget() {
 	s.terminal, s.primed, s.assembling = nil, false, nil
 	s.ring.Reset(s.ring.End())
-	s.sizes = nil
 	s.repaint = repaintCache{}
 }
 
