@@ -158,7 +158,8 @@ func dialError(err error) error {
 		return &refusal{errors.New("no authority that this host knows vouches for the server's certificate: pair again with the link that the server prints, which carries its key")}
 	case errors.As(err, &host):
 		return &refusal{fmt.Errorf("the server's certificate is for another name: %w", host)}
-	case errors.As(err, &plain):
+	case errors.As(err, &plain), strings.Contains(err.Error(), "HTTP response to HTTPS client"):
+		// net/http hides the error of an answer that looks like HTTP.
 		return &refusal{errors.New("the server does not speak TLS on this port")}
 	case errors.Is(err, context.DeadlineExceeded):
 		return errors.New("the server does not answer")

@@ -5,15 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"testing"
 	"testing/synctest"
 
 	"github.com/agent-helm/agent-helm/daemon"
+	"github.com/agent-helm/agent-helm/daemon/holder"
 	"github.com/agent-helm/agent-helm/internal/wire"
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain also plays the holder, which sessions of real tests are started
+// with by calling this binary.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "hold" {
+		os.Exit(holder.Main(os.Args[2:]))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 func TestLink_ForwardsWholeStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
