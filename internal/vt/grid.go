@@ -432,7 +432,12 @@ func (t *Terminal) alignmentPattern() {
 	s := t.cur
 	// xterm.js copies fg and bg only, here as in DECSC.
 	style := t.styles.intern(style{fg: t.pen.fg, bg: t.pen.bg})
-	for y := s.y; y < t.rows; y++ {
+	first := s.y
+	if s == t.alt || t.scrollbackMax == 0 {
+		// In origin mode xterm.js starts at the region and comes around.
+		first = 0
+	}
+	for y := first; y < t.rows; y++ {
 		l := s.row(y)
 		l.fill(makeCell('E', 1, style), t.cols)
 		l.wrapped = false

@@ -363,6 +363,7 @@ func (p *painter) row(s *screen, y int, wraps bool) {
 		p.wrapInto(s, y, dirty)
 	}
 	n := min(l.used(), t.cols)
+	p.tails(l, y, n, dirty)
 	p.odd(l, y, n, dirty)
 	for x := 0; x < n || x < t.cols && dirty.from(x); x++ {
 		c := l.at(x)
@@ -402,6 +403,19 @@ func (p *painter) row(s *screen, y int, wraps bool) {
 		p.x += max(width, 1)
 		if width == 0 {
 			continue
+		}
+		if next := l.at(x + 1); width == 2 && x == t.cols-2 && next.withoutTag() != wideTail {
+			// Without autowrap a second wide character takes the tail away and
+			// is not printed.
+			p.puts("\x1b[?7l")
+			p.move2(x, y)
+			p.buf = append(append(p.buf, text...), text...)
+			if next.hasContent() && next.width() == 1 {
+				p.buf = t.appendCellText(p.buf, next)
+			}
+			p.puts("\x1b[?7h")
+			p.known = false
+			break
 		}
 		run := 1
 		for x+run*width+width <= t.cols && l.at(x+run*width) == c && (width == 1 || l.at(x+run*width+1).withoutTag() == wideTail) {
@@ -473,12 +487,6 @@ func (p *painter) wrapInto(s *screen, y int, dirty *dirtySet) {
 	if !first.hasContent() || first.width() == 0 {
 		text = []byte(" ")
 	}
-	mark := func() {
-		dirty.add(0)
-		if first.hasContent() && first.width() == 2 {
-			dirty.add(1)
-		}
-	}
 	if y == 0 {
 		// The row above is in the scrollback: wrap into the second row and
 		// scroll it up.
@@ -495,18 +503,21 @@ func (p *painter) wrapInto(s *screen, y int, dirty *dirtySet) {
 	}
 	above := s.row(y - 1)
 	last := above.at(t.cols - 1)
-	natural := !last.hasContent() && last.width() == 1 && first.width() == 2
-	if natural {
+	switch {
+	case !last.hasContent() && last.width() == 1:
 		// A wide character that does not fit leaves the last column empty, in
 		// its own style.
-		p.setStyle(t.styles.list[first.style()])
-		if last != blank(first.style()) {
-			natural = false
-		}
-	}
-	switch {
-	case natural:
+		p.setStyle(t.styles.list[last.style()])
 		p.move(t.cols-1, y-1)
+		if first.width() == 2 && first.style() == last.style() && first.hasContent() {
+			p.buf = append(p.buf, text...)
+		} else {
+			p.puts("一")
+		}
+		dirty.add(0)
+		dirty.add(1)
+		p.x, p.y, p.known = 2, y, true
+		return
 	case p.known && p.y == y-1 && p.x == t.cols:
 	case last.withoutTag() == wideTail && above.at(t.cols-2).hasContent():
 		c := above.at(t.cols - 2)
@@ -518,21 +529,43 @@ func (p *painter) wrapInto(s *screen, y int, dirty *dirtySet) {
 		p.setStyle(t.styles.list[last.style()])
 		p.buf = t.appendCellText(p.buf, last)
 	default:
-		p.move(t.cols-1, y-1)
-		p.setStyle(style{})
-		p.puts(" ")
-		defer func() {
-			p.move(t.cols-1, y-1)
-			p.setStyle(t.styles.list[last.style()])
-			p.csi(1, "X")
-		}()
+		return
 	}
 	p.setStyle(t.styles.list[first.style()])
 	p.buf = append(p.buf, text...)
-	mark()
-	p.x, p.y, p.known = max(first.width(), 1), y, true
-	if !first.hasContent() {
-		p.x = 1
+	dirty.add(0)
+	p.x, p.y, p.known = 1, y, true
+	if first.hasContent() && first.width() == 2 {
+		dirty.add(1)
+		p.x = 2
+	}
+}
+
+// tails makes the second halves of wide characters that stand alone: inserting
+// between the halves clears the first and moves the second on.
+func (p *painter) tails(l *line, y, n int, dirty *dirtySet) {
+	if !l.special {
+		return
+	}
+	t := p.t
+	for x := 1; x < n; x++ {
+		c := l.at(x)
+		if c.withoutTag() != wideTail || l.at(x-1).width() == 2 {
+			continue
+		}
+		from := max(x-2, 0)
+		p.move2(from, y)
+		p.setStyle(t.styles.list[c.style()])
+		p.puts("一")
+		p.move2(from+1, y)
+		p.setStyle(style{})
+		p.puts("\x1b[@")
+		if x == 1 {
+			p.move2(0, y)
+			p.puts("\x1b[P")
+		}
+		dirty.add(from)
+		dirty.add(x - 1)
 	}
 }
 
@@ -728,7 +761,7 @@ func (p *painter) cursor() {
 	again := width != 0 && prints && c.width() == width && lead+width == min(s.x, t.cols) &&
 		t.styles.list[c.style()] == t.pen.style() && p.detail < paintNoStyles
 
-	if again || pending && prints {
+	if again || pending && (prints || c.hasContent() && c.width() == 0) {
 		p.known = false
 		p.move(lead, y)
 		wrapOff()
@@ -743,8 +776,15 @@ func (p *painter) cursor() {
 			}
 			p.puts("\x1b[4h")
 		}
+		if c.width() == 0 {
+			p.standalone(t.styles.list[c.style()])
+		}
 		for _, r := range string(t.appendCellText(nil, c)) {
 			p.buf = utf8.AppendRune(p.buf, t.charset.source(r))
+		}
+		if !again {
+			// Any control ends what a combining mark could join.
+			p.puts("\x00")
 		}
 		p.setStyle(pen)
 		p.beyond(again)
@@ -755,11 +795,11 @@ func (p *painter) cursor() {
 		p.move(t.cols-1, y)
 		// A line erased behind its end: erase it again, which keeps the cursor.
 		uniform, ok := l.uniform(t.cols)
-		if ok && !l.wrapped {
+		if ok {
 			p.setStyle(style{})
 			p.puts(" ")
 			p.setStyle(t.styles.list[uniform.style()])
-			p.puts("\x1b[2K")
+			p.puts("\x1b[1K")
 		} else {
 			p.setStyle(t.styles.list[l.at(t.cols-1).style()])
 			p.puts(" ")
@@ -768,6 +808,7 @@ func (p *painter) cursor() {
 		if t.modes.insert {
 			p.puts("\x1b[4h")
 		}
+		p.puts("\x00")
 		p.setStyle(pen)
 		p.beyond(false)
 		return
