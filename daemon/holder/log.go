@@ -102,6 +102,15 @@ func (l *outputLog) Read(position wire.Position, buffer []byte) (n int, mark *ri
 	return l.disk.read(position, buffer)
 }
 
+// shorten frees disk space by dropping the oldest part of the log. It fails
+// when there is none.
+func (l *outputLog) shorten() error {
+	if len(l.disk.segments) == 0 {
+		return errBroken
+	}
+	return l.disk.dropOldest()
+}
+
 // Close ends the log. What the disk refused so far is tried a last time.
 func (l *outputLog) Close() error {
 	if l.full {

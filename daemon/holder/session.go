@@ -5,6 +5,8 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -333,13 +335,7 @@ func (s *session) finish() {
 	defer s.mu.Unlock()
 	exit := &daemon.Exit{Code: code, Signal: signal, Time: time.Now()}
 	record := exitRecord{Exit: *exit, Start: s.log.Start(), End: s.log.End(), Cols: s.cols, Rows: s.rows}
-	directory := s.dirs.SessionDir(s.spec.ID)
-	if err := daemon.WriteFileAtomic(directory+"/"+stateFile, s.terminal.State(-1)); err != nil {
-		s.logger.Warn("last screen cannot be written", logging.KeyError, err)
-	}
-	if err := daemon.WriteJSON(directory+"/"+exitFile, record); err != nil {
-		s.logger.Warn("exit record cannot be written", logging.KeyError, err)
-	}
+	s.writeEnd(record)
 	s.exit, s.lastGone = exit, time.Now()
 	for _, timer := range []*time.Timer{s.resizeTimer, s.leaseTimer} {
 		if timer != nil {
@@ -349,6 +345,32 @@ func (s *session) finish() {
 	s.broadcastUpdate()
 	s.wakeReaders()
 	close(s.ended)
+}
+
+// writeEnd leaves the last screen and the exit record. The record matters more
+// than anything else on a full disk: without it the session would count as
+// lost, so the screen and then the oldest output make room for it.
+func (s *session) writeEnd(record exitRecord) {
+	directory := s.dirs.SessionDir(s.spec.ID)
+	screen := filepath.Join(directory, stateFile)
+	if err := daemon.WriteFileAtomic(screen, s.terminal.State(-1)); err != nil {
+		s.logger.Warn("last screen cannot be written", logging.KeyError, err)
+	}
+	err := daemon.WriteJSON(filepath.Join(directory, exitFile), record)
+	if err == nil {
+		return
+	}
+	s.logger.Warn("exit record cannot be written", logging.KeyError, err)
+	_ = os.Remove(screen) // it may not be there
+	for err != nil {
+		if err = daemon.WriteJSON(filepath.Join(directory, exitFile), record); err == nil {
+			break
+		}
+		if dropErr := s.log.shorten(); dropErr != nil {
+			s.logger.Error("session ends without a record", logging.KeyError, errors.Join(err, dropErr))
+			return
+		}
+	}
 }
 
 // kill ends every process group of the session: HUP, then KILL for what is
