@@ -17,6 +17,8 @@ import (
 )
 
 const (
+	// subprotocol is what browsers ask for when they open the socket.
+	subprotocol = "agent-helm.v1"
 	// messageSize is where a message is full: what more there is goes into the
 	// next one.
 	messageSize = 64 << 10
@@ -74,6 +76,8 @@ func Accept(w http.ResponseWriter, r *http.Request, o Options) (*Socket, error) 
 		// stricter than what this package would do (THREATS S-8).
 		InsecureSkipVerify: true,
 		CompressionMode:    websocket.CompressionDisabled,
+		// A browser that asks for a protocol hangs up when none is named.
+		Subprotocols: []string{subprotocol},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("accept websocket: %w", err)
