@@ -63,8 +63,8 @@ func (a *app) note(format string, arguments ...any) {
 
 // printError says what went wrong, a line for each of several errors.
 func (a *app) printError(err error) {
-	if several, ok := err.(interface{ Unwrap() []error }); ok {
-		for _, err := range several.Unwrap() {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok && strings.Contains(err.Error(), "\n") {
+		for _, err := range joined.Unwrap() {
 			a.printError(err)
 		}
 		return

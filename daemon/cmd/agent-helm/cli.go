@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/alecthomas/kong"
 	"github.com/willabides/kongplete"
 
 	"github.com/agent-helm/agent-helm/daemon"
+	"github.com/agent-helm/agent-helm/daemon/holder"
+	"github.com/agent-helm/agent-helm/daemon/supervisor"
 )
 
 // commands is the command line. The order is that of the help.
@@ -182,7 +183,11 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.As(err, &coded):
 		return coded.code
-	case errors.Is(err, os.ErrProcessDone):
+	case errors.Is(err, daemon.ErrInvalidSpec), errors.Is(err, daemon.ErrInvalidName):
+		return exitUsage
+	case errors.Is(err, holder.ErrNoHolder):
+		return exitUnreachable
+	case errors.Is(err, holder.ErrNoSession), errors.Is(err, supervisor.ErrUnknownSession), errors.Is(err, supervisor.ErrEnded):
 		return exitNotFound
 	}
 	return exitError

@@ -31,8 +31,8 @@ func (a *app) sessions() (*supervisor.Supervisor, error) {
 
 // find returns the session that a person means by name or id. An id or name
 // given in full wins; then a prefix, if only one session has it. Of several
-// with one name the one that runs is meant. wanted is what the command is for
-// ("attach to"), and suits which sessions it can be used on.
+// those that suit the command are meant; of several with one name the one that
+// runs, or else the newest.
 func find(list []daemon.Session, reference string, suits filter) (daemon.Session, error) {
 	matches := matching(list, func(s daemon.Session) bool { return s.ID == reference })
 	if len(matches) == 0 {
@@ -54,8 +54,13 @@ func find(list []daemon.Session, reference string, suits filter) (daemon.Session
 	case 1:
 		return matches[0], nil
 	}
-	if ended := matching(matches, endedSession); len(ended) == len(matches) && sameName(matches) {
-		return matches[len(matches)-1], nil // the newest: ids sort by age
+	if sameName(matches) {
+		switch running := matching(matches, runningSession); len(running) {
+		case 0:
+			return matches[len(matches)-1], nil // the newest: ids sort by age
+		case 1:
+			return running[0], nil
+		}
 	}
 	var ids []string
 	for _, s := range matches {

@@ -273,8 +273,11 @@ func (c *logsCommand) printRaw(source logSource, out *bufio.Writer) error {
 	}
 }
 
-// lastLines is the end of data that holds n lines.
+// lastLines is the end of data that holds n lines, or all of it for 0.
 func lastLines(data []byte, n int) []byte {
+	if n <= 0 {
+		return data
+	}
 	end := len(data)
 	if end > 0 && data[end-1] == '\n' {
 		end--
@@ -358,7 +361,9 @@ func (c *logsCommand) render(terminal *vt.Terminal, colours bool) string {
 	if colours {
 		text = terminal.ANSI
 	}
-	all := text(options)
+	// Text of the screen may still turn its own direction.
+	filter := textFilter{colours: colours}
+	all := string(filter.filter([]byte(text(options))))
 	if c.Lines > 0 {
 		return string(lastLines([]byte(all), c.Lines))
 	}
