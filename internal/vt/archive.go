@@ -188,18 +188,44 @@ func (a *archive) append(t *Terminal, cells []cell, alt bool) {
 	if alt {
 		flags = recordAlt
 	}
-	rec := a.store.push(t, cells, flags)
-	c := a.store.chunks[len(a.store.chunks)-1]
-	if rec[0]&recordPlain != 0 {
-		c.hashes = append(c.hashes, textHash(trimSpaces(rec[1:])))
-	} else {
-		a.text = t.appendPlain(a.text[:0], cells)
-		c.hashes = append(c.hashes, textHash(a.text))
-	}
+	a.store.push(t, cells, flags)
+	a.appended()
+}
+
+func (a *archive) appended() {
 	a.next++
 	for a.store.memory() > a.limit && len(a.store.chunks) > 1 {
 		a.store.dropFirstChunk()
 	}
+}
+
+// pushPlain takes a complete row's plain record as it stands. It returns false
+// where push has to look closer.
+func (a *archive) pushPlain(rec []byte, next *line) bool {
+	if a.limit == 0 || a.armed || len(a.open.cells) > 0 || next != nil && next.wrapped {
+		return false
+	}
+	a.store.pushPlain(rec)
+	a.appended()
+	return true
+}
+
+// hash is the hash of a line's text, made when it is first asked for.
+func (a *archive) hash(t *Terminal, c *chunk, i int) uint32 {
+	if n := len(c.ends) - len(c.hashes); n > 0 {
+		c.hashes = append(c.hashes, make([]uint32, n)...)
+	}
+	if c.hashes[i] == 0 {
+		rec := c.record(i)
+		if rec[0]&recordPlain != 0 {
+			c.hashes[i] = textHash(trimSpaces(rec[1:]))
+		} else {
+			var l line
+			t.decodeRecord(&l, rec, c.table.list, maxCells)
+			c.hashes[i] = textHash(t.appendPlain(nil, l.cells))
+		}
+	}
+	return c.hashes[i]
 }
 
 func (a *archive) findCandidates(t *Terminal, hash uint32) {
@@ -208,11 +234,11 @@ func (a *archive) findCandidates(t *Terminal, hash uint32) {
 	left := min(matchWindow, a.store.len())
 	id := a.next
 	for n := len(a.store.chunks) - 1; n >= 0 && left > 0; n-- {
-		hashes := a.store.chunks[n].hashes
-		for i := len(hashes) - 1; i >= 0 && left > 0; i-- {
+		c := a.store.chunks[n]
+		for i := len(c.ends) - 1; i >= 0 && left > 0; i-- {
 			id--
 			left--
-			if hashes[i] == hash && a.equal(t, id, hash, a.text) {
+			if a.hash(t, c, i) == hash && a.equal(t, id, hash, a.text) {
 				if a.candidates = append(a.candidates, id); len(a.candidates) == matchCandidates {
 					return
 				}
@@ -224,7 +250,7 @@ func (a *archive) findCandidates(t *Terminal, hash uint32) {
 // equal says whether an archived line has this text.
 func (a *archive) equal(t *Terminal, id LineID, hash uint32, text []byte) bool {
 	c, i := a.store.at(int(id - a.oldest()))
-	if c.hashes[i] != hash {
+	if a.hash(t, c, i) != hash {
 		return false
 	}
 	rec := c.record(i)
@@ -236,7 +262,8 @@ func (a *archive) equal(t *Terminal, id LineID, hash uint32, text []byte) bool {
 	return string(t.appendPlain(nil, l.cells)) == string(text)
 }
 
-func textHash(text []byte) uint32 { return uint32(maphash.Bytes(hashSeed, text)) }
+// textHash is never 0.
+func textHash(text []byte) uint32 { return uint32(maphash.Bytes(hashSeed, text)) | 1 }
 
 func trimSpaces(p []byte) []byte {
 	for len(p) > 0 && p[len(p)-1] == ' ' {

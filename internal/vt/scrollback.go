@@ -8,24 +8,22 @@ const scrollbackBytes = 16 << 20
 // reuses the row.
 func (t *Terminal) pushHistory() {
 	s := t.main
-	first := s.row(0)
-	t.archive.push(t, first, s.rowOrNil(1), false)
-	t.pushScrollback(first)
-}
-
-// pushScrollback appends a row to the scrollback, where the oldest makes room.
-func (t *Terminal) pushScrollback(l *line) {
+	first, next := s.row(0), s.rowOrNil(1)
 	if t.scrollbackMax == 0 {
+		t.archive.push(t, first, next, false)
 		return
 	}
 	if t.missing+t.scrollback.len() >= t.scrollbackMax {
 		t.trimScrollback(1)
 	}
 	flags := byte(0)
-	if l.wrapped {
+	if first.wrapped {
 		flags = recordWrapped
 	}
-	t.scrollback.push(t, l.cells, flags)
+	rec := t.scrollback.push(t, first.cells, flags)
+	if rec[0] != recordPlain || !t.archive.pushPlain(rec, next) {
+		t.archive.push(t, first, next, false)
+	}
 	t.boundScrollback()
 }
 

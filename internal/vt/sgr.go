@@ -121,9 +121,12 @@ func (a *pen) extendedColor(p *params, pos int) int {
 	for i := 2; i < size; i++ {
 		accu[i] = max(accu[i], 0)
 	}
-	target := map[int32]*uint32{38: &a.fg, 48: &a.bg, 58: &a.ext}[accu[0]]
-	if target == nil {
-		return advance
+	target := &a.ext
+	switch accu[0] {
+	case 38:
+		target = &a.fg
+	case 48:
+		target = &a.bg
 	}
 	switch accu[1] {
 	case 2:

@@ -100,7 +100,7 @@ func (e *encoder) cells(cells []cell, flags byte) {
 	if len(e.table.list) > maxStateStyles {
 		// Take the styles away again rather than grow without bound.
 		e.table.list = e.table.list[:maxStateStyles]
-		e.table.index = nil
+		e.table.index, e.table.byID = nil, nil
 		plain := make([]cell, len(cells))
 		for i, c := range cells {
 			plain[i] = c.withoutTag()

@@ -2,6 +2,7 @@ package vt
 
 import (
 	"encoding/binary"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -37,26 +38,45 @@ const (
 type styleTable struct {
 	list  []style
 	index map[style]uint32
+	// byID caches the numbers of a terminal's style ids, less one, while the
+	// ids are those of this generation.
+	byID       []uint32
+	generation uint32
 }
 
 func (k *styleTable) of(s style) uint32 {
-	if i, ok := k.index[s]; ok {
-		return i
-	}
 	if k.index == nil {
 		k.index = make(map[style]uint32)
 		for i, s := range k.list {
 			k.index[s] = uint32(i)
 		}
-		if i, ok := k.index[s]; ok {
-			return i
-		}
+	}
+	if i, ok := k.index[s]; ok {
+		return i
 	}
 	i := uint32(len(k.list))
 	k.list = append(k.list, s)
 	k.index[s] = i
 	return i
 }
+
+// ofID is of, for a style id of the terminal.
+func (k *styleTable) ofID(t *Terminal, id uint32) uint32 {
+	if k.generation != t.styles.generation {
+		k.byID = k.byID[:0]
+		k.generation = t.styles.generation
+	}
+	if int(id) >= len(k.byID) {
+		k.byID = append(k.byID, make([]uint32, len(t.styles.list)-len(k.byID))...)
+	}
+	if k.byID[id] == 0 {
+		k.byID[id] = k.of(t.styles.list[id]) + 1
+	}
+	return k.byID[id] - 1
+}
+
+// seal gives up what only writing needs.
+func (k *styleTable) seal() { k.index, k.byID = nil, nil }
 
 // appendRecord encodes a row.
 func (t *Terminal) appendRecord(dst []byte, cells []cell, flags byte, table *styleTable) []byte {
@@ -67,14 +87,16 @@ func (t *Terminal) appendRecord(dst []byte, cells []cell, flags byte, table *sty
 	cells = cells[:n]
 
 	start := len(dst)
-	dst = append(dst, flags|recordPlain)
-	for _, c := range cells {
+	dst = slices.Grow(dst, n+1)
+	plain := dst[start : start+n+1]
+	plain[0] = flags | recordPlain
+	for i, c := range cells {
 		if c-0x20 > 0x7e-0x20 {
-			return t.appendStyled(dst[:start], cells, flags, table)
+			return t.appendStyled(dst, cells, flags, table)
 		}
-		dst = append(dst, byte(c))
+		plain[i+1] = byte(c)
 	}
-	return dst
+	return dst[:start+n+1]
 }
 
 func (t *Terminal) appendStyled(dst []byte, cells []cell, flags byte, table *styleTable) []byte {
@@ -93,7 +115,7 @@ func (t *Terminal) appendStyled(dst []byte, cells []cell, flags byte, table *sty
 		for j < len(cells) && cells[j].style() == id {
 			j++
 		}
-		dst = binary.AppendUvarint(dst, uint64(table.of(t.styles.list[id])))
+		dst = binary.AppendUvarint(dst, uint64(table.ofID(t, id)))
 		dst = binary.AppendUvarint(dst, uint64(j-i))
 		i = j
 	}
@@ -309,8 +331,10 @@ const chunkSize = 64 << 10
 
 // A chunk is a run of records with the styles they use.
 type chunk struct {
-	data   []byte
-	ends   []uint32
+	data []byte
+	ends []uint32
+	// hashes are of the lines' text, as far as they were asked for; 0 is none
+	// yet.
 	hashes []uint32
 	table  styleTable
 }
@@ -343,13 +367,12 @@ type lineStore struct {
 	count int
 	// sealed is the size of all chunks but the last.
 	sealed int
-	hashed bool
 }
 
 func (s *lineStore) len() int { return s.count }
 
 func (s *lineStore) reset() {
-	*s = lineStore{hashed: s.hashed}
+	*s = lineStore{}
 }
 
 // memory is about how many bytes the store holds.
@@ -380,7 +403,7 @@ func (s *lineStore) tail() *chunk {
 }
 
 func (s *lineStore) seal(c *chunk) {
-	c.table.index = nil
+	c.table.seal()
 	s.sealed += c.size()
 }
 
@@ -392,6 +415,14 @@ func (s *lineStore) push(t *Terminal, cells []cell, flags byte) []byte {
 	c.ends = append(c.ends, uint32(len(c.data)))
 	s.count++
 	return c.data[start:]
+}
+
+// pushPlain appends a plain record as it stands.
+func (s *lineStore) pushPlain(rec []byte) {
+	c := s.tail()
+	c.data = append(c.data, rec...)
+	c.ends = append(c.ends, uint32(len(c.data)))
+	s.count++
 }
 
 // pushCopy appends a copy of another store's record.
@@ -486,9 +517,7 @@ func (s *lineStore) popLast(t *Terminal, l *line) {
 	}
 	c.data = c.data[:start]
 	c.ends = c.ends[:i]
-	if len(c.hashes) > i {
-		c.hashes = c.hashes[:i]
-	}
+	c.hashes = nil
 	s.count--
 	if i == 0 || s.count == 0 {
 		n := len(s.chunks) - 1

@@ -72,10 +72,12 @@ type styles struct {
 	// last is a one-entry cache in front of the map.
 	last   style
 	lastID uint32
+	// generation changes whenever ids do.
+	generation uint32
 }
 
-func newStyles() styles {
-	return styles{list: []style{{}}, limit: 1024}
+func newStyles(generation uint32) styles {
+	return styles{list: []style{{}}, limit: 1024, generation: generation}
 }
 
 func (k *styles) intern(s style) uint32 {
@@ -140,7 +142,7 @@ func (t *Terminal) sweep() {
 		return
 	}
 	oldStyles, oldText := t.styles.list, t.clusters.text
-	newStyles := newStyles()
+	newStyles := newStyles(t.styles.generation + 1)
 	newClusters := clusters{}
 	const unset = ^uint32(0)
 	styleMap := make([]uint32, len(oldStyles))

@@ -69,7 +69,6 @@ func New(o Options) *Terminal {
 		t.scrollbackMax = min(o.Scrollback, maxScrollback)
 	}
 	t.archive.next = 1
-	t.archive.store.hashed = true
 	switch {
 	case o.Archive == 0:
 		t.archive.limit = defaultArchive
@@ -101,7 +100,7 @@ func (t *Terminal) resetScreens() {
 		t.archive.open = open
 		t.archive.flush(t)
 	}
-	t.styles, t.clusters = newStyles(), clusters{}
+	t.styles, t.clusters = newStyles(t.styles.generation+1), clusters{}
 	t.archive.expectReprint()
 }
 
@@ -149,7 +148,6 @@ func (t *Terminal) writeSome() {
 func (t *Terminal) fault() {
 	t.faults++
 	t.archive = archive{next: t.archive.next, limit: t.archive.limit}
-	t.archive.store.hashed = true
 	t.Reset()
 }
 
