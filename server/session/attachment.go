@@ -57,12 +57,13 @@ type Attachment struct {
 	// Owned by the session's goroutine.
 	position wire.Position // what was sent
 	flow     flow
-	busy     bool // the sink has not called Ready yet
-	greeted  bool // Attached was sent
-	resync   bool // only a repaint helps
-	live     bool // Live was sent since the last resync
-	ended    bool // Exit was sent
-	ownerDue bool // the size owner changed
+	busy     bool   // the sink has not called Ready yet
+	greeted  bool   // Attached was sent
+	resync   bool   // only a repaint helps
+	painted  uint64 // position of the last repaint
+	live     bool   // Live was sent since the last resync
+	ended    bool   // Exit was sent
+	ownerDue bool   // the size owner changed
 	gone     bool
 	clients  []wire.ClientID // newest last
 	// visibleUntil is when the last sign that a person looks at it expires.
@@ -256,7 +257,7 @@ func (s *Session) due(a *Attachment, current bool) bool {
 	end := s.ring.End()
 	switch {
 	case a.resync:
-		return (current && s.terminal != nil && a.flow.fits(s.repaint.size())) || (a.ownerDue && a.greeted)
+		return (current && s.mayRepaint(a)) || (a.ownerDue && a.greeted)
 	case a.ownerDue || !a.greeted:
 		return true
 	case a.position != end:
@@ -264,6 +265,12 @@ func (s *Session) due(a *Attachment, current bool) bool {
 	default:
 		return !a.live || (s.exit != nil && !a.ended)
 	}
+}
+
+// mayRepaint says whether a repaint can be made and sent. While one is on its
+// way to the viewer there is no second: it would be old when it arrives.
+func (s *Session) mayRepaint(a *Attachment) bool {
+	return s.terminal != nil && a.flow.fits(s.repaint.size()) && (a.flow.unacked == 0 || a.painted <= a.flow.acked)
 }
 
 // message is one message for a viewer while it is put together.
@@ -285,7 +292,7 @@ func (m *message) add(f wire.Frame) {
 
 func (m *message) build(current bool) {
 	s, a := m.session, m.attachment
-	repaint := a.resync && current && s.terminal != nil && a.flow.fits(s.repaint.size())
+	repaint := a.resync && current && s.mayRepaint(a)
 	if !a.greeted && (repaint || !a.resync) {
 		m.greet(repaint)
 	}
@@ -341,7 +348,7 @@ func (m *message) repaint() {
 	data := s.repaintBytes()
 	cols, rows := s.size()
 	a.position = s.ring.End()
-	a.resync, a.live = false, false
+	a.resync, a.live, a.painted = false, false, a.position.Offset
 	a.flow.rewind(a.position.Offset)
 	m.start = a.position.Offset
 	m.streamed += len(data)
