@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/creack/pty"
+
+	"github.com/agent-helm/agent-helm/internal/e2e"
+)
+
+func sortedCopy(values []float64) []float64 {
+	sorted := slices.Clone(values)
+	slices.Sort(sorted)
+	return sorted
+}
+
+func echoOverFloor(ctx context.Context, conn *websocket.Conn, key byte) error {
+	if err := conn.Write(ctx, websocket.MessageBinary, []byte{key}); err != nil {
+		return err
+	}
+	_, err := until(ctx, conn, string(key))
+	return err
+}
+
+// echoPeers are the installed programs of the same kind, ready to echo.
+func (b *bench) echoPeers() []echoer {
+	var out []echoer
+	for name, start := range map[string]func() (echoer, error){"ttyd": b.ttyd, "tmux": b.tmux, "ssh": b.ssh} {
+		peer, err := start()
+		if err != nil {
+			b.report.skip(fmt.Sprintf("%s: %v", name, err))
+			continue
+		}
+		out = append(out, peer)
+	}
+	b.report.skip("mosh: speaks UDP to a terminal of its own; not driven by this program")
+	slices.SortFunc(out, func(a, b echoer) int { return strings.Compare(a.name, b.name) })
+	return out
+}
+
+// ttyd speaks its own protocol: '0' + bytes both ways.
+func (b *bench) ttyd() (echoer, error) {
+	path, err := exec.LookPath("ttyd")
+	if err != nil {
+		return echoer{}, errNotInstalled
+	}
+	port, err := freePort()
+	if err != nil {
+		return echoer{}, err
+	}
+	argv := append([]string{"-i", "127.0.0.1", "-p", fmt.Sprint(port), "-W"}, self("echo")...)
+	command := exec.Command(path, argv...)
+	if err := command.Start(); err != nil {
+		return echoer{}, err
+	}
+	b.Cleanup(func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+	})
+	var conn *websocket.Conn
+	err = e2e.Eventually(func() error {
+		conn, _, err = websocket.Dial(context.Background(), fmt.Sprintf("ws://127.0.0.1:%d/ws", port), &websocket.DialOptions{Subprotocols: []string{"tty"}})
+		return err
+	})
+	if err != nil {
+		return echoer{}, err
+	}
+	b.Cleanup(func() { conn.CloseNow() })
+	conn.SetReadLimit(-1)
+	ctx := patience(b)
+	if err := conn.Write(ctx, websocket.MessageText, []byte(`{"AuthToken":"","columns":80,"rows":24}`)); err != nil {
+		return echoer{}, err
+	}
+	if _, err := until(ctx, conn, "ready"); err != nil {
+		return echoer{}, err
+	}
+	return echoer{name: "ttyd", key: func(ctx context.Context, key byte) error {
+		if err := conn.Write(ctx, websocket.MessageBinary, []byte{'0', key}); err != nil {
+			return err
+		}
+		_, err := until(ctx, conn, string(key))
+		return err
+	}}, nil
+}
+
+// tmux is measured through a client in a PTY of ours.
+func (b *bench) tmux() (echoer, error) {
+	path, err := exec.LookPath("tmux")
+	if err != nil {
+		return echoer{}, errNotInstalled
+	}
+	dir, err := os.MkdirTemp("", "tmux")
+	if err != nil {
+		return echoer{}, err
+	}
+	b.Cleanup(func() { os.RemoveAll(dir) })
+	argv := append([]string{"-S", dir + "/socket", "-f", "/dev/null", "new-session"}, self("echo")...)
+	return b.inPTY("tmux", exec.Command(path, argv...))
+}
+
+// ssh is measured where it reaches this machine without asking.
+func (b *bench) ssh() (echoer, error) {
+	path, err := exec.LookPath("ssh")
+	if err != nil {
+		return echoer{}, errNotInstalled
+	}
+	options := []string{"-o", "BatchMode=yes", "-o", "ConnectTimeout=2", "127.0.0.1"}
+	if err := exec.Command(path, append(options, "true")...).Run(); err != nil {
+		return echoer{}, fmt.Errorf("no key for this machine: %w", err)
+	}
+	return b.inPTY("ssh", exec.Command(path, append(append([]string{"-tt"}, options...), self("echo")...)...))
+}
+
+func (b *bench) inPTY(name string, command *exec.Cmd) (echoer, error) {
+	command.Env = append(os.Environ(), "TERM=xterm-256color")
+	terminal, err := pty.StartWithSize(command, &pty.Winsize{Rows: 24, Cols: 80})
+	if err != nil {
+		return echoer{}, err
+	}
+	arrived := make(chan byte, 1<<16)
+	ready := make(chan struct{})
+	go func() {
+		buffer, seen, told := make([]byte, 4096), "", false
+		for {
+			n, err := terminal.Read(buffer)
+			if err != nil {
+				return
+			}
+			if !told {
+				if seen += string(buffer[:n]); strings.Contains(seen, "ready") {
+					told = true
+					close(ready)
+				}
+				continue
+			}
+			for _, c := range buffer[:n] {
+				select {
+				case arrived <- c:
+				default:
+				}
+			}
+		}
+	}()
+	b.Cleanup(func() {
+		_ = command.Process.Kill()
+		terminal.Close()
+		_ = command.Wait()
+	})
+	select {
+	case <-ready:
+	case <-time.After(10 * time.Second):
+		return echoer{}, fmt.Errorf("%s did not start its program", name)
+	}
+	return echoer{name: name, key: func(ctx context.Context, key byte) error {
+		if _, err := terminal.Write([]byte{key}); err != nil {
+			return err
+		}
+		return awaitKey(ctx, arrived, key)
+	}}, nil
+}
+
+func freePort() (int, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port, nil
+}
+
+// load is the machine's pressure before a run, as the kernel tells it.
+func load() string {
+	if pressure, err := os.ReadFile("/proc/pressure/cpu"); err == nil {
+		first, _, _ := strings.Cut(string(pressure), "\n")
+		return "PSI cpu " + strings.TrimPrefix(first, "some ")
+	}
+	if average, err := os.ReadFile("/proc/loadavg"); err == nil {
+		return "load average " + strings.Join(strings.Fields(string(average))[:3], " ")
+	}
+	return "unknown"
+}
