@@ -67,13 +67,13 @@ func scopeByName(name string) Scopes {
 
 // Has says whether the set grants every scope of needed. Nothing needed is
 // always granted.
-func (s Scopes) Has(needed Scopes) bool { return s&needed == needed }
+func (s Scopes) Has(needed Scopes) bool { return s.whole()&needed == needed }
 
 // Within says whether s grants nothing that limit does not.
 func (s Scopes) Within(limit Scopes) bool { return limit.Has(s) }
 
 // Limit is what remains of s where at most limit may be granted.
-func (s Scopes) Limit(limit Scopes) Scopes { return s & limit }
+func (s Scopes) Limit(limit Scopes) Scopes { return s.whole() & limit.whole() }
 
 // Names lists the scopes in a fixed order, each by its own name.
 func (s Scopes) Names() []string {
