@@ -254,9 +254,10 @@ func (c *Connection) Carries(handle uint32) bool { return c.routes[handle] != ni
 
 // Update takes the host's new word on a session. Unknown handles are ignored:
 // the session may have been forgotten meanwhile.
-func (c *Connection) Update(handle uint32, meta wire.SessionMeta) {
+func (c *Connection) Update(ctx context.Context, handle uint32, meta wire.SessionMeta) {
 	if r := c.routes[handle]; r != nil {
-		r.entry.session.Update(meta)
+		// It fails when the session was forgotten or the link ends.
+		r.entry.session.Update(ctx, meta) //nolint:errcheck // see above
 	}
 }
 

@@ -109,7 +109,7 @@ func (l *link) take(f wire.Frame) error {
 		return l.open(f)
 	case *wire.SessionUpdate:
 		l.pace()
-		l.connection.Update(f.Handle, f.Meta)
+		l.connection.Update(l.ctx, f.Handle, f.Meta)
 	case *wire.SessionClosed:
 		l.pace()
 		l.acks.forget(f.Handle)

@@ -87,12 +87,15 @@ func (s *Session) Disconnect(up Upstream) {
 	})
 }
 
-// Update replaces what the host says of the session.
-func (s *Session) Update(meta wire.SessionMeta) {
-	s.post(func() {
+// Update replaces what the host says of the session. When it returns, Changed
+// has been told.
+func (s *Session) Update(ctx context.Context, meta wire.SessionMeta) error {
+	_, err := call(ctx, s, func() struct{} {
 		s.facts.update(meta, time.Now())
 		s.changed(true)
+		return struct{}{}
 	})
+	return err
 }
 
 // Lose marks a session that its host no longer knows.
