@@ -24,6 +24,9 @@ type scanner struct {
 	// ended says that the ESC before this point ended a string that was
 	// removed, so that a backslash goes with it.
 	ended bool
+	// closing ends a string that passed already, should the sequence that ended
+	// it be removed.
+	closing string
 	// pending is the beginning of a character.
 	pending []byte
 	// raw counts bytes that pass unseen; inPaste that all do up to the end of
@@ -31,6 +34,11 @@ type scanner struct {
 	raw      int
 	inPaste  bool
 	pasteEnd int
+
+	// start is where this call's output begins, last the end of the output
+	// before it.
+	start int
+	last  []byte
 
 	rules scannerRules
 }
@@ -49,6 +57,36 @@ type scannerRules interface {
 const pasteMark = "\x1b[201~"
 
 func (s *scanner) filter(dst, src []byte) []byte {
+	s.start = len(dst)
+	dst = s.scan(dst, src)
+	s.last = append(s.last, dst[s.start:]...)
+	if n := len(s.last); n > 3 {
+		s.last = append(s.last[:0], s.last[n-3:]...)
+	}
+	return dst
+}
+
+// part keeps what stood before something removed from joining what stands
+// behind it: the beginning of a character that was never finished.
+func (s *scanner) part(dst []byte) []byte {
+	tail := dst[s.start:]
+	if len(tail) < 3 {
+		tail = append(append(make([]byte, 0, 6), s.last...), tail...)
+	}
+	for n := 1; n <= min(3, len(tail)); n++ {
+		if b := tail[len(tail)-n]; b >= 0xc0 {
+			if r, _ := decode(tail[len(tail)-n:]); r == runePartial {
+				return append(dst, 0)
+			}
+			break
+		} else if b < 0x80 {
+			break
+		}
+	}
+	return dst
+}
+
+func (s *scanner) scan(dst, src []byte) []byte {
 	if len(s.pending) > 0 && len(src) > 0 {
 		src = append(s.pending, src...)
 		s.pending = nil
@@ -77,7 +115,9 @@ func (s *scanner) filter(dst, src []byte) []byte {
 				continue
 			}
 			if src[0] == 0x05 {
-				if !s.rules.control(0x05) {
+				if s.rules.control(0x05) {
+					dst = s.part(dst)
+				} else {
 					dst = append(dst, 0x05)
 				}
 				src = src[1:]
@@ -110,7 +150,7 @@ func (s *scanner) flush(dst []byte) []byte {
 	dst = append(dst, s.pending...)
 	rules := s.rules
 	raw, inPaste, pasteEnd := s.raw, s.inPaste, s.pasteEnd
-	*s = scanner{rules: rules, raw: raw, inPaste: inPaste, pasteEnd: pasteEnd}
+	*s = scanner{rules: rules, raw: raw, inPaste: inPaste, pasteEnd: pasteEnd, last: s.last[:0]}
 	return dst
 }
 
@@ -163,6 +203,8 @@ func (s *scanner) release(dst []byte) []byte {
 // toGround ends a sequence. removed says that its bytes do not pass.
 func (s *scanner) toGround(dst []byte, removed bool) []byte {
 	if removed {
+		dst = s.part(dst)
+		dst = append(dst, s.closing...)
 		dst = append(dst, s.controls...)
 	} else {
 		dst = append(dst, s.held...)
@@ -174,10 +216,41 @@ func (s *scanner) toGround(dst []byte, removed bool) []byte {
 func (s *scanner) begin(state parserState) {
 	s.state = state
 	s.held, s.controls, s.text = s.held[:0], s.controls[:0], s.text[:0]
-	s.passing, s.dropping, s.ended = false, false, false
+	s.passing, s.dropping, s.ended, s.closing = false, false, false, ""
 	s.collect = 0
 	s.params.reset()
 }
+
+// interrupt begins a sequence in the middle of another. What stands unfinished
+// goes the way of the new one: it has no effect, but must not swallow what
+// follows.
+func (s *scanner) interrupt(dst []byte, state parserState, closing string, raw []byte) []byte {
+	inString := s.state == stOSC || s.state == stDCSPass || s.state == stString
+	switch {
+	case s.state == stGround:
+		s.begin(state)
+	case inString || s.passing || s.dropping:
+		removed := s.dropping || inString && closing == st && s.endString()
+		dst = s.toGround(dst, removed)
+		s.begin(state)
+		if s.ended = removed; !removed {
+			s.closing = closing
+		}
+	default:
+		s.state = state
+		s.ended = false
+		s.text = s.text[:0]
+		s.collect = 0
+		s.params.reset()
+	}
+	s.held = append(s.held, raw...)
+	return dst
+}
+
+const (
+	st  = "\x1b\\"
+	can = "\x18"
+)
 
 // endString ends an OSC, DCS or APC string well and says whether it goes.
 func (s *scanner) endString() bool {
@@ -188,12 +261,7 @@ func (s *scanner) step(dst []byte, c rune, raw []byte) []byte {
 	inString := s.state == stOSC || s.state == stDCSPass || s.state == stString
 	switch {
 	case c == 0x1b:
-		removed := inString && s.endString()
-		dst = s.toGround(dst, removed)
-		s.state = stEscape
-		s.ended = removed
-		s.held = append(s.held, raw...)
-		return dst
+		return s.interrupt(dst, stEscape, st, raw)
 	case c == 0x18 || c == 0x1a:
 		removed := s.dropping
 		dst = s.keep(dst, raw)
@@ -206,26 +274,25 @@ func (s *scanner) step(dst []byte, c rune, raw []byte) []byte {
 			}
 			return s.toGround(dst, removed)
 		}
-		dst = s.toGround(dst, s.dropping)
 		switch c {
 		case 0x90:
-			s.begin(stDCSEntry)
+			return s.interrupt(dst, stDCSEntry, can, raw)
 		case 0x98, 0x9e:
-			s.begin(stString)
-			s.passing = true
-			return append(dst, raw...)
+			dst = s.interrupt(dst, stString, can, raw)
+			s.kind = 'X'
+			return s.release(dst)
 		case 0x9f:
-			s.begin(stString)
+			dst = s.interrupt(dst, stString, can, raw)
 			s.kind = '_'
+			return dst
 		case 0x9b:
-			s.begin(stCSIEntry)
+			return s.interrupt(dst, stCSIEntry, can, raw)
 		case 0x9d:
-			s.begin(stOSC)
-		default:
-			return append(dst, raw...)
+			return s.interrupt(dst, stOSC, can, raw)
 		}
-		s.held = append(s.held, raw...)
-		return dst
+		dropped := s.dropping
+		dst = s.toGround(dst, dropped)
+		return append(dst, raw...)
 	}
 
 	switch s.state {

@@ -367,7 +367,7 @@ func (d *decoder) table() {
 		if k := d.num(len(links)); k > 0 {
 			s.link = links[k-1]
 		}
-		if s.bg&0x80000000 != 0 || s.ext&^(extUnderline|colorMask) != 0 ||
+		if !validColor(s.fg) || !validColor(s.bg) || !validColor(s.ext) || s.bg&0x80000000 != 0 || s.ext&^(extUnderline|colorMask) != 0 ||
 			s.ext&extUnderline>>extUnderlineShift > 5 {
 			d.fail()
 		}
@@ -378,6 +378,19 @@ func (d *decoder) table() {
 	if n == 0 {
 		d.fail()
 	}
+}
+
+// validColor says whether the colour among the bits of a style can be.
+func validColor(v uint32) bool {
+	switch value := v & colorValue; v & colorMode {
+	case colorDefault:
+		return value == 0
+	case color16:
+		return value < 16
+	case color256:
+		return value < 256
+	}
+	return true
 }
 
 // row reads a record of at most limit cells.
@@ -530,7 +543,7 @@ func (d *decoder) screen(s *screen, shown bool) {
 	s.savedY = d.num(1 << 30)
 	s.savedFg = d.u32()
 	s.savedBg = d.u32()
-	if s.savedBg&0x80000000 != 0 {
+	if !validColor(s.savedFg) || !validColor(s.savedBg) || s.savedBg&0x80000000 != 0 {
 		d.fail()
 	}
 	s.savedCharset = d.charset()
