@@ -43,6 +43,9 @@ type Options struct {
 	Clipboard bool
 	// Detach is the detach key; the zero Key is none.
 	Detach Key
+	// History is how many lines that scrolled off the session's screen are
+	// printed into the terminal's own history at the start.
+	History int
 	// Hint shows on the last row, for a moment, how to detach.
 	Hint bool
 }
@@ -136,9 +139,10 @@ type client struct {
 	cols, rows int // of the window
 	// grid is the session's size at the present position of the stream.
 	gridCols, gridRows int
-	view               *view // of another size than the window; nil when direct
-	drawing            bool  // a repaint was asked for and has not come yet
-	again              bool  // and another is needed after it
+	view               *view  // of another size than the window; nil when direct
+	drawing            bool   // a state was asked for and has not come yet
+	state              []byte // what has come of it
+	again              bool   // and another is needed after it
 	hint               *hint
 	hintOver           <-chan time.Time // when the hint goes
 	focused            bool
@@ -332,8 +336,8 @@ func (c *client) take(frame wire.Frame) {
 	switch f := frame.(type) {
 	case *wire.Output:
 		c.takeOutput(f)
-	case *wire.Repaint:
-		c.takeRepaint(f)
+	case *wire.State:
+		c.takeState(f)
 	case *wire.Resize:
 		c.gridCols, c.gridRows = int(f.Cols), int(f.Rows)
 		if !c.drawing {
@@ -381,33 +385,82 @@ func (c *client) takeOutput(f *wire.Output) {
 	}
 }
 
-// takeRepaint shows the session from here on: in the window itself when it has
-// the session's size, else cut out of it.
-func (c *client) takeRepaint(f *wire.Repaint) {
-	c.drawing = false
+// takeState collects a state and shows the session from there on: in the
+// window itself when it has the session's size, else cut out of it. A state
+// that does not make sense is asked for again when the session next changes.
+func (c *client) takeState(f *wire.State) {
+	if f.First {
+		c.state = c.state[:0]
+	}
+	if len(c.state)+len(f.Data) <= wire.MaxState {
+		c.state = append(c.state, f.Data...)
+	}
+	if !f.Last {
+		return
+	}
+	state := c.state
+	c.state, c.drawing = nil, false
 	c.gridCols, c.gridRows = int(f.Cols), int(f.Rows)
 	if c.again {
-		c.again = false
 		c.repaint()
 		return
 	}
+	session, err := vt.Restore(state)
+	if err != nil {
+		return
+	}
 	if c.gridCols != c.cols || c.gridRows != c.rows {
-		c.openView(f)
+		c.openView(session, f.Position.Offset)
 		return
 	}
 	c.closeView()
 	c.hint, c.hintOver = nil, nil
 	c.output = newPipeline(c.options.Clipboard)
-	c.outbox.putReset(pushTitle + c.emptyScreen())
-	c.outbox.putOutput(c.output.filter(f.Data), f.Position.Offset)
-	c.outbox.put(watchFocus)
-	c.showHint(f)
+	c.outbox.putReset(pushTitle + c.history(session) + c.emptyScreen())
+	c.outbox.putOutput(c.output.filter(session.Repaint()), f.Position.Offset)
+	c.outbox.put(keyboardModes(session.Modes()) + watchFocus)
+	c.showHint(session)
+}
+
+// history is what scrolled off the session's screen before, once: it goes
+// into the terminal's own history.
+func (c *client) history(session *vt.Terminal) string {
+	if c.options.History <= 0 || c.view != nil {
+		return ""
+	}
+	lines := session.Page(0, c.options.History).Lines
+	c.options.History = 0
+	if len(lines) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	for i := len(lines) - 1; i >= 0; i-- {
+		for _, run := range lines[i].Runs {
+			b.WriteString(sgr(run) + run.Text)
+		}
+		b.WriteString("\x1b[0m\r\n")
+	}
+	return b.String() + strings.Repeat("\n", c.rows)
+}
+
+// keyboardModes are the modes that a repaint leaves out, because a browser's
+// terminal has none of them.
+func keyboardModes(m vt.Modes) string {
+	sequence := ""
+	if m.Keyboard != 0 {
+		// Pushed, so that the program's pop has something to take.
+		sequence += fmt.Sprintf("\x1b[>%du", m.Keyboard)
+	}
+	if m.ModifyOtherKeys != 0 {
+		sequence += fmt.Sprintf("\x1b[>4;%dm", m.ModifyOtherKeys)
+	}
+	return sequence
 }
 
 // repaint asks for the session as it is now; what comes before is skipped.
 func (c *client) repaint() {
 	c.drawing, c.again = true, false
-	c.send(&wire.HolderAttach{Want: wire.WantRepaint})
+	c.send(&wire.HolderAttach{Want: wire.WantState, History: c.options.History})
 }
 
 // send sends a frame. The writer calls it as well, for acknowledgements.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/agent-helm/agent-helm/daemon/attach/tty"
+	"github.com/agent-helm/agent-helm/internal/vt"
 	"github.com/agent-helm/agent-helm/internal/wire"
 )
 
@@ -224,7 +226,14 @@ func (f *fixture) begin(repaint string) wire.ClientID {
 }
 
 func (f *fixture) paint(data string, cols, rows uint16) {
-	f.holder.frames <- &wire.Repaint{Position: wire.Position{Offset: f.offset}, Cols: cols, Rows: rows, Data: []byte(data)}
+	f.t.Helper()
+	session := vt.New(vt.Options{Cols: int(cols), Rows: int(rows)})
+	_, _ = session.Write([]byte(data)) // never fails
+	state := session.State(-1)
+	half := len(state) / 2
+	position := wire.Position{Offset: f.offset}
+	f.holder.frames <- &wire.State{Position: position, First: true, Cols: cols, Rows: rows, Data: state[:half]}
+	f.holder.frames <- &wire.State{Position: position, Last: true, Cols: cols, Rows: rows, Data: state[half:]}
 	f.holder.frames <- &wire.Live{Position: wire.Position{Offset: f.offset}}
 }
 
@@ -330,17 +339,17 @@ func TestRun_OutputUnchanged(t *testing.T) {
 }
 
 func TestRun_QueriesAndClipboard(t *testing.T) {
-	const asked = "A\x1b[c\x1b[6n\x1b[>c\x1b]11;?\a\x1b]52;c;aGk=\aB"
+	const asked = "AA\x1b[c\x1b[6n\x1b[>c\x1b]11;?\a\x1b]52;c;aGk=\aBB"
 	f := newFixture(t, Options{})
 	f.begin("")
 	f.print(asked)
-	if shown := f.see("B"); !strings.Contains(shown, "AB") {
+	if shown := f.see("BB"); !strings.Contains(shown, "AABB") {
 		t.Errorf("got %q", shown)
 	}
 	allowed := newFixture(t, Options{Clipboard: true})
 	allowed.begin("")
 	allowed.print(asked)
-	if shown := allowed.see("B"); !strings.Contains(shown, "A\x1b]52;c;aGk=\aB") {
+	if shown := allowed.see("BB"); !strings.Contains(shown, "AA\x1b]52;c;aGk=\aBB") {
 		t.Errorf("with the clipboard: %q", shown)
 	}
 }
@@ -439,6 +448,31 @@ func TestRun_OtherSize(t *testing.T) {
 	if !strings.Contains(shown, "\x1b[?1049l") {
 		t.Errorf("the alternate screen was not left: %q", shown)
 	}
+}
+
+// What a browser's terminal has no mode for is set as well, and history goes
+// into the terminal's own.
+func TestRun_ExistingSession(t *testing.T) {
+	f := newFixture(t, Options{History: 100})
+	attach := expect[*wire.HolderAttach](f, nil)
+	if attach.Want != wire.WantState || attach.History != 100 {
+		t.Errorf("asked for %+v", attach)
+	}
+	var lines strings.Builder
+	for i := range 30 {
+		fmt.Fprintf(&lines, "\x1b[32mline %d\x1b[m\r\n", i)
+	}
+	f.paint(lines.String()+"\x1b[>5u\x1b[>4;2m", testCols, testRows)
+	f.see("line 29")
+	shown := f.see("\x1b[?1004h")
+	for _, text := range []string{"line 0\x1b[0m\r\n", "line 20\x1b[0m\r\n", "\x1b[>5u", "\x1b[>4;2m"} {
+		if !strings.Contains(shown, text) {
+			t.Errorf("%q is missing: %q", text, shown)
+		}
+	}
+	f.press("\x1b[93;5u")
+	f.describe("")
+	f.end(Detached)
 }
 
 func TestRun_ReadOnly(t *testing.T) {

@@ -9,7 +9,7 @@
 // unchanged but for two things: queries, which the holder alone answers
 // (vt.QueryFilter), and writes to the clipboard, unless the person allowed
 // them. The screen is scrolled into the terminal's own history first and then
-// drawn from the holder's repaint, so that the cursor stands where the holder
+// drawn from the holder's state, so that the cursor stands where the holder
 // believes it to be.
 //
 // While somebody else owns another size, the session is drawn through vt at

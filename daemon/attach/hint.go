@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/agent-helm/agent-helm/internal/vt"
-	"github.com/agent-helm/agent-helm/internal/wire"
 )
 
 // hint is the line that says, for a moment after attaching, how to detach. It
@@ -24,15 +23,15 @@ type hint struct {
 // hintTime is how long the hint stays when nothing needs its row.
 const hintTime = 4 * time.Second
 
-// showHint writes the hint over a repaint, the first time.
-func (c *client) showHint(f *wire.Repaint) {
+// showHint writes the hint over the session as it was drawn, the first time.
+func (c *client) showHint(session *vt.Terminal) {
 	if !c.options.Hint {
 		return
 	}
 	c.options.Hint = false
-	h := &hint{terminal: vt.New(vt.Options{Cols: int(f.Cols), Rows: int(f.Rows)})}
-	h.take(f.Data)
-	if h.unfinished() {
+	h := &hint{terminal: session}
+	// A state may end inside a sequence, where nothing may be inserted.
+	if h.modes.write(session.Repaint()); h.unfinished() {
 		return
 	}
 	h.row, h.lines, h.alternate = h.lastRow(), h.terminal.ArchiveEnd(), h.terminal.Modes().Alternate

@@ -14,7 +14,8 @@ import (
 type modeTracker struct {
 	sequence []byte // an unfinished escape sequence, ESC first
 
-	private map[int]bool // DECSET numbers, as last set
+	private map[int]bool // DECSET numbers, as last set, without the next
+	screen  int          // the mode that switched to the alternate screen, 0 on the main one
 	ansi    map[int]bool // SM numbers, as last set
 	saved   int          // titles pushed and not popped
 	kitty   [2]kittyState
@@ -129,7 +130,16 @@ func (t *modeTracker) csi(parameters string, final byte) {
 	numbers := numbersOf(parameters)
 	switch string(marker) + intermediate + string(final) {
 	case "?h", "?l":
-		t.set(&t.private, numbers, final == 'h')
+		for _, number := range numbers {
+			switch {
+			case number != 1049 && number != 1047 && number != 47:
+				t.set(&t.private, []int{number}, final == 'h')
+			case final == 'l':
+				t.screen = 0 // whichever mode switched to it
+			default:
+				t.screen = number
+			}
+		}
 	case "\x00h", "\x00l":
 		t.set(&t.ansi, numbers, final == 'h')
 	case "\x00m":
@@ -150,15 +160,15 @@ func (t *modeTracker) csi(parameters string, final byte) {
 	case "\x00\"q":
 		t.protected = true
 	case ">u":
-		t.screen().depth++
+		t.keyboard().depth++
 	case "<u":
 		count := 1
 		if len(numbers) > 0 {
 			count = max(numbers[0], 1)
 		}
-		t.screen().depth = max(t.screen().depth-count, 0)
+		t.keyboard().depth = max(t.keyboard().depth-count, 0)
 	case "=u":
-		t.screen().set = true
+		t.keyboard().set = true
 	case ">m", ">n":
 		if len(numbers) == 0 {
 			t.keys = nil
@@ -179,17 +189,15 @@ func (t *modeTracker) set(modes *map[int]bool, numbers []int, value bool) {
 	}
 }
 
-// screen is the keyboard state of the screen in use.
-func (t *modeTracker) screen() *kittyState {
+// keyboard is the keyboard state of the screen in use.
+func (t *modeTracker) keyboard() *kittyState {
 	if t.alternate() {
 		return &t.kitty[1]
 	}
 	return &t.kitty[0]
 }
 
-func (t *modeTracker) alternate() bool {
-	return t.private[1049] || t.private[1047] || t.private[47]
-}
+func (t *modeTracker) alternate() bool { return t.screen != 0 }
 
 func (t *modeTracker) osc(text string) {
 	number, data, _ := strings.Cut(text, ";")
@@ -222,26 +230,16 @@ func (t *modeTracker) restore() []byte {
 	if t.private[2026] {
 		b.WriteString("\x1b[?2026l")
 	}
-	alternate := 0
-	for _, number := range []int{1049, 1047, 47} {
-		if t.private[number] {
-			alternate = number
-		}
-	}
-	if alternate != 0 {
+	if t.alternate() {
 		b.WriteString(t.kitty[1].restore())
-		fmt.Fprintf(&b, "\x1b[?%dl", alternate)
+		fmt.Fprintf(&b, "\x1b[?%dl", t.screen)
 	}
 	b.WriteString(t.kitty[0].restore())
 	for _, resource := range sortedKeys(t.keys, func(changed bool) bool { return changed }) {
 		fmt.Fprintf(&b, "\x1b[>%dm", resource)
 	}
 	for _, number := range sortedKeys(t.private, func(bool) bool { return true }) {
-		switch number {
-		case 2026, 1049, 1047, 47:
-			continue
-		}
-		if value := t.private[number]; value != onByDefault[number] {
+		if value := t.private[number]; number != 2026 && value != onByDefault[number] {
 			fmt.Fprintf(&b, "\x1b[?%d%c", number, map[bool]rune{true: 'l', false: 'h'}[value])
 		}
 	}

@@ -13,6 +13,7 @@ func TestModeTracker_Restore(t *testing.T) {
 		"mouse, off again":      {"\x1b[?1000;1006h\x1b[?1000;1006l", ""},
 		"paste and focus":       {"\x1b[?2004h\x1b[?1004h", "\x1b[?1004l\x1b[?2004l"},
 		"alternate screen":      {"\x1b[?1049h", "\x1b[?1049l"},
+		"alternate, two ways":   {"\x1b[?47h\x1b[?1049l", ""},
 		"cursor hidden":         {"\x1b[?25l", "\x1b[?25h"},
 		"cursor shown":          {"\x1b[?25h", ""},
 		"no wrap":               {"\x1b[?7l", "\x1b[?7h"},

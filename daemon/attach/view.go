@@ -32,14 +32,12 @@ const frameTime = 16 * time.Millisecond
 // hold the view back: about 150 ms.
 const maxPatience = 10
 
-// openView shows a repaint of another size than the window's.
-func (c *client) openView(f *wire.Repaint) {
-	terminal := vt.New(vt.Options{Cols: int(f.Cols), Rows: int(f.Rows), Scrollback: -1, Archive: -1})
-	_, _ = terminal.Write(f.Data) // never fails
+// openView shows a session of another size than the window's.
+func (c *client) openView(session *vt.Terminal, offset uint64) {
 	c.hint, c.hintOver = nil, nil
-	c.view = &view{terminal: terminal}
+	c.view = &view{terminal: session}
 	c.outbox.putReset(pushTitle + "\x1b[?1049h\x1b[?7l\x1b[2J" + watchFocus)
-	c.outbox.putOutput(nil, f.Position.Offset)
+	c.outbox.putOutput(nil, offset)
 	c.planDraw()
 }
 

@@ -19,6 +19,7 @@ type attachCommand struct {
 	Take      bool   `short:"t" help:"Take the size even from somebody who uses it now."`
 	DetachKey string `placeholder:"KEY" default:"ctrl+]" env:"AGENT_HELM_DETACH_KEY" help:"Key that detaches; none for no key. Default ctrl+]."`
 	Clipboard bool   `help:"Let the program write to this terminal's clipboard."`
+	History   int    `placeholder:"N" default:"500" help:"Lines that scrolled away before, printed into this terminal's own history: 500 when left out."`
 	Nested    bool   `help:"Allow this inside another session."`
 }
 
@@ -54,12 +55,16 @@ func (c *attachCommand) Run(ctx context.Context, app *app) error {
 	if err != nil {
 		return err
 	}
-	return app.attach(ctx, dirs, session, attachOptions{key: key, readOnly: c.ReadOnly, take: c.Take, clipboard: c.Clipboard})
+	return app.attach(ctx, dirs, session, attachOptions{key: key, readOnly: c.ReadOnly, take: c.Take, clipboard: c.Clipboard, history: c.History})
 }
+
+// maxHistory bounds the lines that attach prints into a terminal's history.
+const maxHistory = 10_000
 
 type attachOptions struct {
 	key                       attach.Key
 	readOnly, take, clipboard bool
+	history                   int
 }
 
 func parseDetachKey(text string) (attach.Key, error) {
@@ -84,7 +89,7 @@ func (a *app) attach(ctx context.Context, dirs daemon.Dirs, session daemon.Sessi
 	name := clean(session.Name, daemon.MaxNameRunes)
 	outcome, err := attach.Run(ctx, terminal, connection, attach.Options{
 		Name: name, ReadOnly: options.readOnly, Take: options.take, Clipboard: options.clipboard,
-		Detach: options.key, Hint: true,
+		Detach: options.key, History: min(max(options.history, 0), maxHistory), Hint: true,
 	})
 	if err = errors.Join(err, terminal.Close()); err != nil {
 		return err
