@@ -1,0 +1,581 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/agent-helm/agent-helm/internal/vt"
+	"github.com/agent-helm/agent-helm/internal/wire"
+	"github.com/agent-helm/agent-helm/server"
+	"github.com/agent-helm/agent-helm/server/fleet/fleettest"
+	"github.com/agent-helm/agent-helm/server/session"
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	sessionA = "01kb9fvz3m8q4t6w2x5y7r0s1a"
+	sessionB = "01kb9fvz3m8q4t6w2x5y7r0s1b"
+)
+
+var (
+	keyA1 = server.SessionKey{Host: "h1", ID: sessionA}
+	keyB1 = server.SessionKey{Host: "h1", ID: sessionB}
+	keyA2 = server.SessionKey{Host: "h2", ID: sessionA}
+	admin = server.Principal{Kind: server.PrincipalToken, ID: "t", Name: "admin", Scopes: server.ScopeAdmin}
+)
+
+// testLink is a host without a socket.
+type testLink struct {
+	instance string
+
+	mu     sync.Mutex
+	sent   []wire.Frame
+	closed *server.Error
+	call   func(method string, params any) (json.RawMessage, error)
+}
+
+func (l *testLink) Instance() string { return l.instance }
+func (l *testLink) Describe() string { return "version 1 at test" }
+
+func (l *testLink) Send(f wire.Frame) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sent = append(l.sent, f)
+	return true
+}
+
+func (l *testLink) Input(f wire.Input, _ time.Time) bool { return l.Send(&f) }
+
+func (l *testLink) Upstream(uint32) session.Upstream { return l }
+func (l *testLink) Acknowledge(uint64)               {}
+func (l *testLink) Resume(wire.Position, bool)       {}
+func (l *testLink) Alive(context.Context) bool       { return true }
+
+func (l *testLink) Call(_ context.Context, method string, params, result any) error {
+	if l.call == nil {
+		return server.NewError(server.CodeUnsupported)
+	}
+	data, err := l.call(method, params)
+	if err != nil || result == nil {
+		return err
+	}
+	return json.Unmarshal(data, result)
+}
+
+func (l *testLink) Close(reason *server.Error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = reason
+}
+
+func newStore() *fleettest.Store {
+	store := &fleettest.Store{}
+	for _, id := range []string{"h1", "h2"} {
+		store.AddHost(server.HostRecord{ID: id, Name: "host " + id, CreatedAt: time.Now()})
+	}
+	return store
+}
+
+func open(t *testing.T, store *fleettest.Store) *Fleet {
+	t.Helper()
+	f, err := Open(t.Context(), Config{Store: store})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeFleet(t, f) })
+	return f
+}
+
+func closeFleet(t *testing.T, f *Fleet) {
+	t.Helper()
+	if err := f.Close(context.Background()); err != nil {
+		t.Errorf("close: %v", err)
+	}
+}
+
+func info(handle uint32, id string) wire.SessionInfo {
+	return wire.SessionInfo{Handle: handle, ID: id, Cols: 80, Rows: 24, Meta: wire.SessionMeta{Name: "name", Command: "sh", State: "running", AgeMS: 5000}}
+}
+
+func connect(t *testing.T, f *Fleet, host string, infos ...wire.SessionInfo) (*Connection, *testLink) {
+	t.Helper()
+	link := &testLink{instance: "i"}
+	c, _, err := f.Connect(t.Context(), host, link, &wire.HostHello{Instance: "i", Version: "1.0", Sessions: infos})
+	if err != nil {
+		t.Fatalf("connect: %v", err)
+	}
+	return c, link
+}
+
+func show(t *testing.T, f *Fleet, key server.SessionKey) string {
+	t.Helper()
+	screen, err := f.Screen(t.Context(), key, session.FormatText)
+	if err != nil {
+		t.Fatalf("screen: %v", err)
+	}
+	return string(screen)
+}
+
+func print(c *Connection, handle uint32, offset uint64, text string) {
+	c.Feed(handle, &wire.Output{Handle: handle, Offset: offset, Data: []byte(text)})
+}
+
+// Sessions outlive the server: ended ones with their last screen, running ones
+// offline, and the stream goes on where the saved terminal stands.
+func TestFleet_survivesARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newStore()
+		f := open(t, store)
+		c, _ := connect(t, f, "h1", info(1, sessionA), info(2, sessionB))
+		print(c, 1, 0, "\x1b]0;title\a\x1b[32mrunning")
+		print(c, 2, 0, "done")
+		c.Feed(2, &wire.Exit{Handle: 2, Offset: 4, Code: 2})
+		synctest.Wait()
+		before, err := f.Session(keyB1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		closeFleet(t, f)
+		c.Close()
+
+		time.Sleep(time.Hour)
+		f = open(t, store)
+		running, err := f.Session(keyA1)
+		if err != nil || running.Online || running.State != server.StateRunning || running.LastSeenMS < time.Hour.Milliseconds() ||
+			running.Title != "title" || running.LastLine != "running" || running.CreatedMS < time.Hour.Milliseconds() {
+			t.Errorf("running session %+v, %v", running, err)
+		}
+		ended, err := f.Session(keyB1)
+		if err != nil || ended.State != server.StateExited || ended.Exit.Code != 2 || ended.Status.Kind != before.Status.Kind {
+			t.Errorf("ended session %+v, %v", ended, err)
+		}
+		if a, b := show(t, f, keyA1), show(t, f, keyB1); a != "running\n" || b != "done\n" {
+			t.Errorf("screens %q, %q", a, b)
+		}
+		if h, err := f.Host("h1"); err != nil || h.Online || h.LastSeenMS < time.Hour.Milliseconds() || h.Version != "1.0" {
+			t.Errorf("host %+v, %v", h, err)
+		}
+		again := info(1, sessionA)
+		again.End = wire.Position{Offset: 1000}
+		link := &testLink{instance: "j"}
+		c, welcome, err := f.Connect(t.Context(), "h1", link, &wire.HostHello{Instance: "j", Sessions: []wire.SessionInfo{again}})
+		if err != nil || welcome.Resume[0].State || welcome.Resume[0].From.Offset != uint64(len("\x1b]0;title\a\x1b[32mrunning")) {
+			t.Fatalf("welcome %+v, %v", welcome, err)
+		}
+		print(c, 1, welcome.Resume[0].From.Offset, " on")
+		if got := show(t, f, keyA1); got != "running on\n" {
+			t.Errorf("screen %q", got)
+		}
+		closeFleet(t, f)
+	})
+}
+
+// The disk is written when something worth it happens, and not else.
+func TestFleet_writesLittle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newStore()
+		f := open(t, store)
+		c, _ := connect(t, f, "h1", info(1, sessionA))
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		start := store.Writes()
+		if _, err := store.Session(t.Context(), keyA1); err != nil {
+			t.Errorf("a new session is not in the store: %v", err)
+		}
+		var offset uint64
+		for n := range 1000 {
+			text := fmt.Sprintf("line %d\r\n\x1b]0;title %d\a", n, n)
+			print(c, 1, offset, text)
+			offset += uint64(len(text))
+			time.Sleep(100 * time.Millisecond)
+		}
+		synctest.Wait()
+		if n := store.Writes() - start; n > 0 {
+			t.Errorf("output caused %d writes", n)
+		}
+		// A host that comes and goes.
+		for range 20 {
+			c.Close()
+			time.Sleep(time.Second)
+			c, _ = connect(t, f, "h1", info(1, sessionA))
+			print(c, 1, offset, "x")
+			offset++
+			time.Sleep(time.Second)
+		}
+		snapshot, err := store.Snapshot(t.Context(), keyA1)
+		if err != nil || snapshot.Position.Offset > offset-19 {
+			t.Errorf("snapshot at %d of %d, %v: saved more than once in 40 s", snapshot.Position.Offset, offset, err)
+		}
+		c.Close()
+		time.Sleep(snapshotEvery + time.Second)
+		synctest.Wait()
+		if snapshot, err = store.Snapshot(t.Context(), keyA1); err != nil || snapshot.Position.Offset != offset {
+			t.Errorf("snapshot at %d of %d, %v", snapshot.Position.Offset, offset, err)
+		}
+	})
+}
+
+func TestFleet_savesAgainWhenTheDiskIsBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newStore()
+		f := open(t, store)
+		c, _ := connect(t, f, "h1", info(1, sessionA))
+		time.Sleep(5 * time.Second)
+		store.Fail(errors.New("disk full"))
+		print(c, 1, 0, "last")
+		c.Feed(1, &wire.Exit{Handle: 1, Offset: 4})
+		time.Sleep(time.Minute)
+		store.Fail(nil)
+		time.Sleep(2 * retryAfter)
+		synctest.Wait()
+		if record, err := store.Session(t.Context(), keyA1); err != nil || record.State != server.StateExited {
+			t.Errorf("record %+v, %v", record, err)
+		}
+		if snapshot, err := store.Snapshot(t.Context(), keyA1); err != nil || snapshot.Position.Offset != 4 {
+			t.Errorf("snapshot at %+v, %v", snapshot.Position, err)
+		}
+	})
+}
+
+// The terminal of a session that ended rests on disk until it is looked at.
+func TestFleet_restsWhatEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, newStore())
+		c, _ := connect(t, f, "h1", info(1, sessionA))
+		print(c, 1, 0, "\x1b]0;kept\alast screen\a")
+		c.Feed(1, &wire.Exit{Handle: 1, Offset: 21})
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		e, err := f.entry(keyA1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, saved, err := e.session.Snapshot(t.Context()); err != nil || saved {
+			t.Errorf("its terminal is still in memory (%v)", err)
+		}
+		if item, err := f.Session(keyA1); err != nil || item.Title != "kept" || item.LastLine != "last screen" || item.Bell != 1 {
+			t.Errorf("session %+v, %v", item, err)
+		}
+		if got := show(t, f, keyA1); got != "last screen\n" {
+			t.Errorf("screen %q", got)
+		}
+	})
+}
+
+func TestFleet_Find(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, newStore())
+		if _, err := f.Find("", sessionA); server.CodeOf(err) != server.CodeUnknownSession {
+			t.Errorf("nothing is there: %v", err)
+		}
+		c, _ := connect(t, f, "h1", info(1, sessionA))
+		connect(t, f, "h2", info(1, sessionA))
+		for _, test := range []struct {
+			host string
+			want server.SessionKey
+		}{{"", keyA1}, {"h1", keyA1}, {"h2", keyA2}} {
+			if key, err := f.Find(test.host, sessionA); err != nil || key != test.want {
+				t.Errorf("host %q: %v, %v", test.host, key, err)
+			}
+		}
+		if err := c.Forgotten(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+		if key, err := f.Find("", sessionA); err != nil || key != keyA2 {
+			t.Errorf("after the incumbent left: %v, %v", key, err)
+		}
+	})
+}
+
+func TestFleet_Forget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newStore()
+		f := open(t, store)
+		c, link := connect(t, f, "h1", info(1, sessionA), info(2, sessionB))
+		c.Feed(2, &wire.Exit{Handle: 2})
+		time.Sleep(5 * time.Second)
+		link.call = func(method string, params any) (json.RawMessage, error) {
+			if method != wire.MethodForget {
+				t.Errorf("method %s", method)
+			}
+			return nil, server.NewError(server.CodeForbidden)
+		}
+		if err := f.Forget(t.Context(), keyA1); server.CodeOf(err) != server.CodeForbidden {
+			t.Errorf("the host refuses: %v", err)
+		}
+		c.Close()
+		synctest.Wait()
+		if err := f.Forget(t.Context(), keyA1); server.CodeOf(err) != server.CodeHostOffline {
+			t.Errorf("a running session of an absent host: %v", err)
+		}
+		if err := f.Forget(t.Context(), keyB1); err != nil {
+			t.Errorf("an ended session of an absent host: %v", err)
+		}
+		if _, err := store.Session(t.Context(), keyB1); server.CodeOf(err) != server.CodeUnknownSession {
+			t.Errorf("it is still in the store: %v", err)
+		}
+		if err := f.Forget(t.Context(), keyB1); server.CodeOf(err) != server.CodeUnknownSession {
+			t.Errorf("twice: %v", err)
+		}
+	})
+}
+
+// History that was left out of the saved terminal comes from the host.
+func TestFleet_Page(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, newStore())
+		c, link := connect(t, f, "h1", info(1, sessionA))
+		whole := vt.New(vt.Options{Cols: 80, Rows: 24})
+		for n := range 1000 {
+			fmt.Fprintf(whole, "line %d\r\n", n)
+		}
+		c.Feed(1, &wire.Gap{Handle: 1, Lost: 5000})
+		c.Feed(1, &wire.State{Handle: 1, Position: wire.Position{Offset: 5000}, First: true, Last: true, Cols: 80, Rows: 24, Data: whole.State(100)})
+		asked := 0
+		link.call = func(method string, params any) (json.RawMessage, error) {
+			asked++
+			p, ok := params.(wire.PageParams)
+			if method != wire.MethodPage || !ok || p.ID != sessionA {
+				t.Errorf("call %s %+v", method, params)
+			}
+			return json.Marshal(whole.Page(vt.LineID(p.Before), p.Max))
+		}
+		var before uint64
+		lines, pages := 0, 0
+		for {
+			data, err := f.Page(t.Context(), keyA1, before, 60)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var page vt.Page
+			if err := json.Unmarshal(data, &page); err != nil {
+				t.Fatal(err)
+			}
+			for _, line := range page.Lines {
+				if before != 0 && uint64(line.ID) != before-1 {
+					t.Fatalf("line %d after line %d", line.ID, before)
+				}
+				before = uint64(line.ID)
+			}
+			lines += len(page.Lines)
+			if pages++; pages > 100 || !page.More {
+				break
+			}
+		}
+		if before != 1 || asked == 0 || asked == pages {
+			t.Errorf("%d lines back to %d on %d pages, %d of them from the host", lines, before, pages, asked)
+		}
+		c.Close()
+		synctest.Wait()
+		if _, err := f.Page(t.Context(), keyA1, 5, 60); server.CodeOf(err) != server.CodeHostOffline {
+			t.Errorf("older history of an absent host: %v", err)
+		}
+		if _, err := f.Page(t.Context(), keyA1, 0, 0); server.CodeOf(err) != server.CodeInvalid {
+			t.Errorf("no lines: %v", err)
+		}
+	})
+}
+
+func next(t *testing.T, s *Subscription) []wire.Event {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	events, err := s.Next(ctx)
+	if err != nil {
+		t.Fatalf("next: %v", err)
+	}
+	return events
+}
+
+func kinds(events []wire.Event) (list []string) {
+	for _, e := range events {
+		list = append(list, e.Kind)
+	}
+	return list
+}
+
+func TestSubscription(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, newStore())
+		s := f.Subscribe(admin)
+		defer s.Close()
+		if got := kinds(next(t, s)); !cmp.Equal(got, []string{wire.EventSnapshot}) {
+			t.Fatalf("first %v", got)
+		}
+		c, _ := connect(t, f, "h1", info(1, sessionA))
+		synctest.Wait()
+		if got := kinds(next(t, s)); !cmp.Equal(got, []string{wire.EventHost, wire.EventSession}) {
+			t.Errorf("a host came: %v", got)
+		}
+		// A hundred changes are told as one, the newest.
+		for n := range uint64(100) {
+			print(c, 1, n*10, fmt.Sprintf("line %03d\r\n", n))
+			time.Sleep(time.Second)
+		}
+		synctest.Wait()
+		events := next(t, s)
+		if len(events) != 1 || !strings.Contains(string(events[0].Body), `"last_line":"line 099"`) {
+			t.Errorf("changes %+v", events)
+		}
+		if err := c.Forgotten(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+		if got := kinds(next(t, s)); !cmp.Equal(got, []string{wire.EventSessionRemoved, wire.EventHost}) {
+			t.Errorf("a session went: %v", got)
+		}
+		f.AddHost(server.HostRecord{ID: "h3", Name: "third"})
+		f.RemoveHost(t.Context(), "h2")
+		if got := kinds(next(t, s)); !cmp.Equal(got, []string{wire.EventHost, wire.EventHostRemoved}) {
+			t.Errorf("hosts came and went: %v", got)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := s.Next(ctx); err == nil {
+			t.Error("nothing happened, and Next returned")
+		}
+		c.Close()
+		closeFleet(t, f)
+		for {
+			if _, err := s.Next(t.Context()); err != nil {
+				if server.CodeOf(err) != server.CodeRestarting {
+					t.Errorf("fleet closed: %v", err)
+				}
+				break
+			}
+		}
+	})
+}
+
+// A subscriber that does not ask for long is given a new snapshot.
+func TestSubscription_overflow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, newStore())
+		s := f.Subscribe(admin)
+		defer s.Close()
+		next(t, s)
+		for n := range maxDirty + 1 {
+			f.AddHost(server.HostRecord{ID: fmt.Sprint("host ", n), Name: fmt.Sprint(n)})
+		}
+		if len(s.order) != 0 || len(s.dirty) != 0 {
+			t.Errorf("%d changes are kept", len(s.order))
+		}
+		events := next(t, s)
+		if got := kinds(events); !cmp.Equal(got, []string{wire.EventSnapshot}) || !strings.Contains(string(events[0].Body), "host 512") {
+			t.Errorf("after an overflow: %v", got)
+		}
+	})
+}
+
+// What happens in sessions that a principal may not see changes nothing in what
+// it is told.
+func TestSubscription_binding(t *testing.T) {
+	told := func(t *testing.T, disturb bool) (bodies []string) {
+		f := open(t, newStore())
+		guest := server.Principal{
+			Kind: server.PrincipalDevice, ID: "g", Name: "guest", Scopes: server.ScopeRead,
+			Binding: server.Binding{Sessions: []server.SessionKey{keyA1}},
+		}
+		s := f.Subscribe(guest)
+		defer s.Close()
+		collect := func() {
+			synctest.Wait()
+			events, err := s.Take()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range events {
+				bodies = append(bodies, e.Kind+" "+string(e.Body))
+			}
+		}
+		collect()
+		c, _ := connect(t, f, "h1", info(1, sessionA))
+		collect()
+		if disturb {
+			if _, err := c.Open(t.Context(), info(2, sessionB)); err != nil {
+				t.Fatal(err)
+			}
+			print(c, 2, 0, "secret")
+			connect(t, f, "h2", info(1, sessionA))
+			f.refused("h1", "another daemon")
+			c.Feed(2, &wire.Exit{Handle: 2, Offset: 6})
+			synctest.Wait()
+			if err := c.Forgotten(t.Context(), 2); err != nil {
+				t.Fatal(err)
+			}
+			f.RemoveHost(t.Context(), "h2")
+		}
+		collect()
+		print(c, 1, 0, "mine")
+		time.Sleep(time.Second)
+		collect()
+		c.Close()
+		closeFleet(t, f)
+		return bodies
+	}
+	var quiet, disturbed []string
+	synctest.Test(t, func(t *testing.T) { quiet = told(t, false) })
+	synctest.Test(t, func(t *testing.T) { disturbed = told(t, true) })
+	if len(quiet) < 3 {
+		t.Errorf("the guest is told %v", quiet)
+	}
+	if diff := cmp.Diff(quiet, disturbed); diff != "" {
+		t.Errorf("the guest is told of other sessions (-alone +with others):\n%s", diff)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, newStore())
+		connect(t, f, "h1", info(1, sessionA))
+		s := f.Subscribe(server.Principal{Scopes: server.ScopeInput})
+		defer s.Close()
+		if body := string(next(t, s)[0].Body); body != `{"hosts":[],"sessions":[]}` {
+			t.Errorf("a principal that may not read is told %s", body)
+		}
+	})
+}
+
+// Hosts, viewers and subscribers come and go at once while the fleet closes.
+func TestFleet_closesUnderLoad(t *testing.T) {
+	f := open(t, newStore())
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var workers sync.WaitGroup
+	for n := range 4 {
+		workers.Go(func() {
+			host := []string{"h1", "h2"}[n%2]
+			for ctx.Err() == nil {
+				link := &testLink{instance: fmt.Sprint(n % 2)}
+				c, _, err := f.Connect(ctx, host, link, &wire.HostHello{Instance: link.instance, Sessions: []wire.SessionInfo{info(1, sessionA), info(2, sessionB)}})
+				if err != nil {
+					return
+				}
+				print(c, 1, 0, "x")
+				c.Close()
+			}
+		})
+		workers.Go(func() {
+			s := f.Subscribe(admin)
+			defer s.Close()
+			for {
+				if _, err := s.Next(ctx); err != nil {
+					return
+				}
+			}
+		})
+	}
+	for len(f.Sessions()) < 3 {
+		if _, err := f.Find("h1", sessionA); err == nil {
+			show(t, f, keyA1)
+		}
+	}
+	closeFleet(t, f)
+	workers.Wait()
+}
