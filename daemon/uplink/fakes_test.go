@@ -88,12 +88,24 @@ func (h *fakeHost) holder(id string) *fakeHolder {
 	return h.holders[id]
 }
 
-func (h *fakeHost) Dial(_ context.Context, id string) (Conn, error) {
+func (h *fakeHost) Dial(ctx context.Context, id string) (Conn, error) {
 	holder := h.holder(id)
 	if holder == nil {
 		return nil, ErrNoHolder
 	}
-	return holder.dial()
+	for {
+		holder.mu.Lock()
+		frozen, wake := holder.frozen, holder.wake
+		holder.mu.Unlock()
+		if !frozen {
+			return holder.dial()
+		}
+		select {
+		case <-wake:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 }
 
 func (h *fakeHost) Record(_ context.Context, id string) (Record, error) {
@@ -187,19 +199,25 @@ type fakeHolder struct {
 	exit       *wire.Exit
 	gone       bool
 	frozen     bool // it does not read or write
+	small      bool // its state is only the newest output, as a screen is
 	broken     int  // so many connections get garbage in their stream
 	applied    map[wire.ClientID]uint64
 	inputs     []*wire.Input
 	sizes      []wire.Frame
 	conns      []*fakeConn
 	dials      int
-	meta       wire.SessionMeta
+	command    string
 }
 
 func (f *fakeHolder) session() daemon.Session {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s := daemon.Session{ID: f.id, Name: "fake", Command: "fake", State: daemon.StateRunning, Created: time.Now(), Cols: f.cols, Rows: f.rows}
+	return f.describe()
+}
+
+// describe is session for a caller that holds the mutex.
+func (f *fakeHolder) describe() daemon.Session {
+	s := daemon.Session{ID: f.id, Name: "fake", Command: f.command, State: daemon.StateRunning, Created: time.Now(), Cols: f.cols, Rows: f.rows}
 	if f.exit != nil {
 		s.State = daemon.StateExited
 		code := int(f.exit.Code)
@@ -216,6 +234,10 @@ func (f *fakeHolder) signal() {
 // state stands for internal/vt's: the whole stream so far, so that a test can
 // tell whether the server's copy is right.
 func (f *fakeHolder) state() []byte {
+	if f.small {
+		all := f.tail()
+		return append([]byte("state:"), all[max(len(all)-8192, 0):]...)
+	}
 	return append([]byte("state:"), f.tail()...)
 }
 
@@ -316,6 +338,7 @@ func (f *fakeHolder) dial() (Conn, error) {
 	}
 	c.welcome = wire.HolderWelcome{Session: wire.SessionInfo{
 		ID: f.id, Start: f.log.Start(), End: f.log.End(), Cols: f.cols, Rows: f.rows,
+		Meta: f.describe().Meta(time.Now()),
 	}}
 	f.conns = append(f.conns, c)
 	return c, nil

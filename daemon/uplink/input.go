@@ -148,7 +148,9 @@ func (s *session) serveInput(ctx context.Context) error {
 		if err == nil {
 			backoff.Reset()
 			s.inputs.repeat()
+			s.setLive(true)
 			err = s.exchange(ctx, conn)
+			s.setLive(false)
 		}
 		conn = nil
 		if ctx.Err() != nil {
@@ -206,6 +208,9 @@ func (s *session) refuseAll() error {
 // exchange serves one connection until it breaks.
 func (s *session) exchange(ctx context.Context, conn Conn) error {
 	opened := time.Now()
+	if err := s.updateMeta(conn.Welcome().Session.Meta); err != nil {
+		return errors.Join(err, conn.Close())
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		<-ctx.Done()
@@ -250,7 +255,7 @@ func forHolder(w *waiting, now, opened time.Time) wire.Frame {
 	case *wire.Input:
 		own := *f
 		own.Handle = 0
-		own.Age = older(f.Age, now.Sub(w.arrived))
+		own.Age = older(f.Age, longest(elapsed(w.arrived, now)))
 		own.Sent = milliseconds(now.Sub(opened))
 		return &own
 	case *wire.Retire:

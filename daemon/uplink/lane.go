@@ -21,6 +21,8 @@ const (
 	mergedOutput = 8 << 10
 	// lagBytes is how much has to wait before a lane counts as lagging.
 	lagBytes = 96 << 10
+	// lagTime is how long the output at the head of such a lane may wait.
+	lagTime = time.Second
 )
 
 // account says how a piece that was taken is acknowledged.
@@ -111,7 +113,7 @@ func (l *lane) lagging(now time.Time) bool {
 		return false
 	}
 	_, isOutput := l.queue[l.head].Frame.(*wire.Output)
-	return isOutput && now.Sub(l.queue[l.head].since) > lagMS*time.Millisecond
+	return isOutput && now.Sub(l.queue[l.head].since) > lagTime
 }
 
 // pop removes the first frame. The array is given back when it is empty, and

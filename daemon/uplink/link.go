@@ -2,6 +2,7 @@ package uplink
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -21,7 +22,7 @@ const (
 	writeTimeout = wire.HeartbeatTimeout
 	// helloTimeout bounds what the holders may take to describe their sessions
 	// before the hello goes out without the rest.
-	helloTimeout = 3 * time.Second
+	helloTimeout = 2 * time.Second
 	// readerGrace is how long a failed write waits for the reader's reason.
 	readerGrace = time.Second
 	// maxCalls bounds the calls of the server that run at once.
@@ -29,6 +30,10 @@ const (
 	// callTimeout bounds one call.
 	callTimeout = 30 * time.Second
 )
+
+// errSlept ends a link whose age says nothing any more: what the socket still
+// holds may have been typed long ago. The senders have it and decide anew.
+var errSlept = errors.New("the computer slept or its clock was set")
 
 var errSilent = fmt.Errorf("the server was silent for %v", wire.HeartbeatTimeout)
 
@@ -50,6 +55,7 @@ type link struct {
 
 	// owned by the reader
 	delay    wire.Delay
+	sleep    sleepWatch
 	welcomed bool
 
 	// restart is what the server said of its return; read after run.
@@ -150,6 +156,7 @@ func (l *link) hello(ctx context.Context) (*wire.HostHello, error) {
 		return nil, fmt.Errorf("list sessions: %w", err)
 	}
 	list = limitSessions(list)
+	l.u.forgetOthers(list)
 	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
 	defer cancel()
 	infos := make([]wire.SessionInfo, len(list))
@@ -167,8 +174,27 @@ func (l *link) hello(ctx context.Context) (*wire.HostHello, error) {
 	l.u.change(func(s *Status) { s.Sessions = len(list) })
 	return &wire.HostHello{
 		Instance: l.u.instance, Version: l.u.options.Version, VT: l.u.options.VT,
-		Capabilities: l.capabilities(), Sessions: infos,
+		Capabilities: l.capabilities(), Sessions: l.fitting(infos),
 	}, nil
+}
+
+// fitting is the announcements that one frame takes. The rest are announced
+// one by one after the welcome, as if they had just begun.
+func (l *link) fitting(infos []wire.SessionInfo) []wire.SessionInfo {
+	const room = wire.MaxFrame / 2
+	size := 0
+	for i, info := range infos {
+		if encoded, err := json.Marshal(info); err == nil {
+			size += len(encoded)
+		}
+		if size > room {
+			for _, late := range infos[i:] {
+				l.drop(l.session(late.Handle))
+			}
+			return infos[:i]
+		}
+	}
+	return infos
 }
 
 // maxAnnounced bounds the sessions of one hello: those that run, and the newest
@@ -211,7 +237,9 @@ func (l *link) drop(s *session) {
 	delete(l.byID, s.id)
 	l.mu.Unlock()
 	s.stop()
+	s.closeFirst()
 	l.box.remove(s.lane)
+	l.u.warn("session "+s.id, "")
 }
 
 // capabilities is what the policy lets the server use.
@@ -349,15 +377,17 @@ func (l *link) compare(ctx context.Context) error {
 		return nil
 	}
 	l.u.warn("sessions", "")
-	list = limitSessions(list)
 	present := make(map[string]bool, len(list))
 	for _, item := range list {
 		present[item.ID] = true
+	}
+	list = limitSessions(list)
+	for _, item := range list {
 		l.mu.Lock()
 		s := l.byID[item.ID]
 		l.mu.Unlock()
 		if s != nil {
-			if err := s.updateMeta(item.Meta(time.Now())); err != nil {
+			if err := s.listed(item.Meta(time.Now())); err != nil {
 				return err
 			}
 			continue
@@ -413,6 +443,9 @@ func (l *link) read(ctx context.Context) error {
 			first = false
 		}
 		arrived := time.Now()
+		if l.sleep.slept(elapsed(l.opened, arrived)) {
+			return errSlept
+		}
 		if err := wire.DecodeAll(message, func(f wire.Frame) error { return l.take(ctx, f, arrived) }); err != nil {
 			if errors.Is(err, wire.ErrTruncated) || errors.Is(err, wire.ErrTooLarge) || errors.Is(err, wire.ErrMalformed) {
 				return &errProtocol{err}

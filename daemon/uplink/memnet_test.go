@@ -21,6 +21,7 @@ type memNet struct {
 	dials  int
 	refuse error
 	buffer int
+	rate   int // bytes per second from the host; 0 is unlimited
 	// cutAfter ends the next connections after so many bytes from the host.
 	cutAfter []int
 	// onDial is told of each connection.
@@ -50,7 +51,7 @@ func (n *memNet) Addr() net.Addr { return memAddr{} }
 func (n *memNet) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	n.mu.Lock()
 	n.dials++
-	refuse, buffer, onDial := n.refuse, n.buffer, n.onDial
+	refuse, buffer, rate, onDial := n.refuse, n.buffer, n.rate, n.onDial
 	cut := -1
 	if len(n.cutAfter) > 0 {
 		cut, n.cutAfter = n.cutAfter[0], n.cutAfter[1:]
@@ -63,7 +64,7 @@ func (n *memNet) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 		return nil, refuse
 	}
 	up, down := newHalf(buffer), newHalf(buffer)
-	up.cutAfter = cut
+	up.cutAfter, up.rate = cut, rate
 	host, server := &memConn{in: down, out: up}, &memConn{in: up, out: down}
 	select {
 	case n.incoming <- server:
@@ -106,6 +107,7 @@ func (memAddr) String() string  { return "mem" }
 type half struct {
 	limit    int
 	cutAfter int // bytes until the connection breaks; below 0 never
+	rate     int // bytes per second; 0 is unlimited
 
 	mu      sync.Mutex
 	changed chan struct{}
@@ -191,10 +193,16 @@ func (c *memConn) Read(p []byte) (int, error) {
 	for {
 		c.in.mu.Lock()
 		if len(c.in.buf) > 0 && !c.in.held {
+			if c.in.rate > 0 {
+				p = p[:min(len(p), max(c.in.rate/100, 1))]
+			}
 			n := copy(p, c.in.buf)
 			c.in.buf = c.in.buf[n:]
 			c.in.signal()
 			c.in.mu.Unlock()
+			if c.in.rate > 0 {
+				time.Sleep(time.Duration(n) * time.Second / time.Duration(c.in.rate)) // virtual: the wire's speed
+			}
 			return n, nil
 		}
 		closed, changed := c.in.closed, c.in.changed

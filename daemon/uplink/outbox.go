@@ -19,14 +19,11 @@ const (
 	messageControl = 16 << 10
 	// statePiece is how a State is cut: small enough that several sessions fit
 	// into one message.
-	statePiece = 8 << 10
+	statePiece = 4 << 10
 	// bulkFrame is the size from which a reply waits its turn among the output.
 	bulkFrame = 16 << 10
 	// quantum is what one session may add to a message per round when others wait too.
 	quantum = 4 << 10
-	// freshShare is the part of a message that sessions which were silent may
-	// take first, so that they cannot starve one that prints without end.
-	freshShare = messageOutput / 2
 	// maxControl bounds the control frames that wait. Calls and inputs are
 	// bounded at their sources; a server that stopped reading gets here.
 	maxControl = 8192
@@ -273,9 +270,10 @@ func (b *outbox) fill(dst []byte, reports []written, stamp func(wire.Frame)) ([]
 		taken++
 	}
 	b.control = slices.Delete(b.control, 0, taken)
-	budget := messageOutput
-	// Silent sessions first, once each.
-	share := freshShare
+	budget := b.window.piece()
+	// Silent sessions first, once each, but with half of a message at most, so
+	// that they cannot starve one that prints without end.
+	share := budget / 2
 	for range len(b.fresh) {
 		if share <= 0 {
 			break

@@ -58,6 +58,7 @@ func outputBytes(frames []wire.Frame) (total int) {
 
 func TestOutbox_ControlBeforeOutput(t *testing.T) {
 	b := newOutbox(time.Now)
+	b.window.size = 1 << 20
 	l := b.newLane(1)
 	flood(t, b, l, 0, 128<<10)
 	if err := b.send(&wire.InputAck{Handle: 1, Seq: 9}); err != nil {

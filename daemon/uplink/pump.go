@@ -46,7 +46,8 @@ type pump struct {
 	// partial says that a State has begun and not ended.
 	partial bool
 	exited  bool
-	wish    wire.SessionResume
+	// wish is what the server asked for during an attempt, which ended it.
+	wish *wire.SessionResume
 	// shorten asks the helper that writes to the holder to attach again after
 	// a first state, with less history for those that may replace a backlog.
 	shorten chan wire.Position
@@ -86,15 +87,20 @@ func (p *pump) attempt(ctx context.Context) error {
 	})
 	group.Go(func() error { return p.confirm(ctx, conn, attach, shorten) })
 	group.Go(func() error { return p.forward(ctx, conn) })
-	group.Go(func() error {
-		select {
-		case p.wish = <-s.resumes:
-			return errWish
-		case <-ctx.Done():
-			return nil
-		}
-	})
+	group.Go(func() error { return p.awaitWish(ctx.Done(), nil) })
 	return group.Wait()
+}
+
+// awaitWish ends with errWish when the server asks for another position.
+func (p *pump) awaitWish(ended, finished <-chan struct{}) error {
+	select {
+	case wish := <-p.session.resumes:
+		p.wish = &wish
+		return errWish
+	case <-ended:
+	case <-finished:
+	}
+	return nil
 }
 
 // confirm is the only one that writes to the holder: it attaches, acknowledges
@@ -287,15 +293,7 @@ func (p *pump) sendRecord(ctx context.Context) error {
 	// another position while its output waits in the lane.
 	group, ctx := errgroup.WithContext(ctx)
 	finished := make(chan struct{})
-	group.Go(func() error {
-		select {
-		case p.wish = <-s.resumes:
-			return errWish
-		case <-finished:
-		case <-ctx.Done():
-		}
-		return nil
-	})
+	group.Go(func() error { return p.awaitWish(ctx.Done(), finished) })
 	group.Go(func() error {
 		defer close(finished)
 		return p.forwardRecord(ctx, record)

@@ -38,6 +38,7 @@ type session struct {
 	mu    sync.Mutex
 	first Conn             // the connection that described the session, until run takes it
 	meta  wire.SessionMeta // as last announced, without its age
+	live  bool             // its holder tells of changes itself
 }
 
 func newSession(l *link, id string, handle uint32) *session {
@@ -81,24 +82,30 @@ func (s *session) describe(ctx context.Context, item daemon.Session) wire.Sessio
 			s.first = conn
 			s.mu.Unlock()
 			held := conn.Welcome().Session
-			info.Start, info.End = held.Start, held.End
-			if held.Cols > 0 && held.Rows > 0 {
-				info.Cols, info.Rows = held.Cols, held.Rows
-			}
-			return info
+			info.Meta = cleanMeta(held.Meta)
+			s.noteMeta(info.Meta)
+			return s.placed(info, held)
 		}
 		if !errors.Is(err, ErrNoHolder) {
-			return info
+			// It may only be slow: what the last link knew is still true of the
+			// past, and lets the server resume where it was.
+			return s.placed(info, s.link.u.remembered(s.id))
 		}
 	}
 	if record, err := s.link.u.options.Sessions.Record(ctx, s.id); err == nil {
 		defer record.Close()
-		left := record.Info()
-		info.Start, info.End = left.Start, left.End
-		if left.Cols > 0 && left.Rows > 0 {
-			info.Cols, info.Rows = left.Cols, left.Rows
-		}
+		return s.placed(info, record.Info())
 	}
+	return info
+}
+
+// placed adds positions and size to an announcement and remembers them.
+func (s *session) placed(info, held wire.SessionInfo) wire.SessionInfo {
+	info.Start, info.End = held.Start, held.End
+	if held.Cols > 0 && held.Rows > 0 {
+		info.Cols, info.Rows = held.Cols, held.Rows
+	}
+	s.link.u.remember(s.id, info.Start, info.End)
 	return info
 }
 
@@ -134,6 +141,25 @@ func sameMeta(a, b wire.SessionMeta) bool {
 	}
 	a.ExitCode, b.ExitCode = nil, nil
 	return a == b
+}
+
+// listed takes metadata from the host's list. It is older than what a holder
+// says itself, and what has ended never runs again.
+func (s *session) listed(meta wire.SessionMeta) error {
+	running := meta.State == string(daemon.StateRunning)
+	s.mu.Lock()
+	ignore := running && (s.live || s.meta.State != meta.State)
+	s.mu.Unlock()
+	if ignore {
+		return nil
+	}
+	return s.updateMeta(meta)
+}
+
+func (s *session) setLive(live bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.live = live
 }
 
 // updateMeta tells the server of changed metadata.
@@ -190,45 +216,52 @@ func isLinkError(err error) bool { return errors.Is(err, errPeerStopped) }
 // serveStream forwards the stream, again and again: a fault of the holder or
 // of this connection costs only another attempt from the position reached.
 func (s *session) serveStream(ctx context.Context) error {
-	var wish wire.SessionResume
+	var p *pump
 	select {
-	case wish = <-s.resumes:
+	case wish := <-s.resumes:
+		p = newPump(s, wish)
 	case <-ctx.Done():
 		return nil
 	}
-	p := newPump(s, wish)
 	backoff := redial.Backoff{First: holderFirst, Max: holderMax}
 	for {
 		before := p.position
 		err := p.attempt(ctx)
+		s.link.u.reached(s.id, p.position)
 		if ctx.Err() != nil {
 			return nil
 		}
 		if errors.Is(err, errPeerStopped) {
 			return err
 		}
+		if p.wish != nil {
+			p = newPump(s, *p.wish)
+			continue
+		}
 		if p.position != before {
 			backoff.Reset()
 		}
+		s.warnOf(err)
 		var wait <-chan time.Time
-		switch {
-		case errors.Is(err, errDone):
-			// The stream is complete; only a new wish restarts it.
-		case errors.Is(err, errWish):
-			wish = p.wish
-			p = newPump(s, wish)
-			continue
-		default:
+		if !errors.Is(err, errDone) {
 			pause := backoff.Next()
 			s.link.u.log.Debug("stream of session ended", "session", s.id, "error", err, "retry_in", pause)
 			wait = time.After(pause)
-		}
+		} // else the stream is complete, and only a new wish restarts it
 		select {
 		case <-wait:
-		case wish = <-s.resumes:
+		case wish := <-s.resumes:
 			p = newPump(s, wish)
 		case <-ctx.Done():
 			return nil
 		}
+	}
+}
+
+// warnOf shows a holder's own refusal, which does not pass by itself.
+func (s *session) warnOf(err error) {
+	var refused *wire.Fault
+	if errors.As(err, &refused) {
+		s.link.u.warn("session "+s.id, daemon.CleanText(refused.Message, 200))
 	}
 }

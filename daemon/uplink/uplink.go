@@ -171,6 +171,8 @@ type Uplink struct {
 	status Status
 	// current is the link being served, nil between two.
 	current *link
+	// places are the last known positions by session.
+	places map[string]wire.SessionInfo
 }
 
 // New returns an Uplink; Run makes it work.
@@ -186,6 +188,7 @@ func New(options Options) *Uplink {
 		log:      log,
 		instance: hex.EncodeToString(instance[:]),
 		nudged:   make(chan struct{}, 1),
+		places:   make(map[string]wire.SessionInfo),
 		status:   Status{State: StateReconnecting, Since: time.Now()},
 	}
 }
@@ -254,17 +257,22 @@ func (u *Uplink) Run(ctx context.Context) error {
 
 // report makes the end of an attempt visible.
 func (u *Uplink) report(e ended, wait time.Duration) {
+	reason := ""
+	if e.err != nil {
+		reason = e.err.Error()
+	}
+	level := slog.LevelWarn
 	u.change(func(s *Status) {
-		s.State, s.RTTMS, s.Attempts = e.state, 0, s.Attempts+1
-		s.LastError = ""
-		if e.err != nil {
-			s.LastError = e.err.Error()
+		if s.State == e.state && s.LastError == reason {
+			// A server that is away for days is told of once.
+			level = slog.LevelDebug
 		}
+		s.State, s.RTTMS, s.Attempts, s.LastError = e.state, 0, s.Attempts+1, reason
 	})
 	if e.state == StateUnpaired {
 		return
 	}
-	u.log.Warn("uplink ended", "state", string(e.state), "error", e.err, "retry_in", wait.Round(time.Millisecond))
+	u.log.Log(context.Background(), level, "uplink ended", "state", string(e.state), "error", e.err, "retry_in", wait.Round(time.Millisecond))
 }
 
 func (u *Uplink) pause(ctx context.Context, wait time.Duration) error {

@@ -7,7 +7,7 @@ import "time"
 // by the measured rate and not by what the socket takes.
 const (
 	windowStart = 64 << 10
-	windowFloor = 32 << 10
+	windowFloor = 16 << 10
 	windowCeil  = 4 << 20
 
 	// windowTime is how much of the measured rate may be on its way: long
@@ -42,6 +42,10 @@ type window struct {
 }
 
 func newWindow() window { return window{size: windowStart} }
+
+// piece is how much output one message may carry: on a slow link the window is
+// small, and what comes next must not wait for all of it.
+func (w *window) piece() int { return min(messageOutput, w.size/2) }
 
 // room is how many more bytes may be sent now.
 func (w *window) room() int { return max(w.size-w.outstanding, 0) }
