@@ -22,6 +22,10 @@ const (
 	MemoryLogBytes = 1 << 20
 	// HistoryLines is the scrollback that a holder's terminal keeps.
 	HistoryLines = 10_000
+	// ArchiveBytes bounds the holder's archive of lines that no program can
+	// erase. It holds HistoryLines of ordinary text; the server, which has
+	// fewer sessions to a megabyte, keeps more.
+	ArchiveBytes = 1 << 20
 	// MaxQueuedInput bounds the input bytes that wait for a program that does
 	// not read, per session. One input larger than this is taken when nothing
 	// else waits, so that a big paste works.

@@ -294,6 +294,7 @@ func (y *typist) applied(kind wire.InputKind, data string) {
 }
 
 func TestStart(t *testing.T) {
+	t.Parallel()
 	dirs := testDirs(t)
 	session := start(t, dirs, daemon.Spec{Argv: []string{"sh", "-c", "echo hello; read line; echo got $line; exit 7"}, Name: "greeter", Cols: 100, Rows: 30})
 	if session.State != daemon.StateRunning || session.PID == 0 || session.Name != "greeter" || !session.Online {
@@ -363,6 +364,7 @@ func TestStart_Errors(t *testing.T) {
 }
 
 func TestDial_Errors(t *testing.T) {
+	t.Parallel()
 	dirs := testDirs(t)
 	if _, err := holder.Dial(t.Context(), dirs, daemon.NewSessionID(), wire.RoleTool); !errors.Is(err, holder.ErrNoHolder) {
 		t.Errorf("no holder: %v", err)

@@ -22,15 +22,20 @@ func bootID() (string, error) {
 	return id, nil
 }
 
-// processStart is when a process started. A process that is gone, or a zombie,
-// has none.
-func processStart(pid int) (string, bool) {
+// processStart is when a process started, and whether it lives; a zombie does
+// not.
+func processStart(pid int) (string, life) {
 	process, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
-	if err != nil || process.Proc.P_stat == zombie {
-		return "", false
+	switch {
+	case err == nil && process.Proc.P_stat == zombie:
+		return "", gone
+	case err == nil:
+		started := process.Proc.P_starttime
+		return fmt.Sprintf("%d.%06d", started.Sec, started.Usec), alive
+	case unix.Kill(pid, 0) == unix.ESRCH:
+		return "", gone
 	}
-	started := process.Proc.P_starttime
-	return fmt.Sprintf("%d.%06d", started.Sec, started.Usec), true
+	return "", unknown
 }
 
 // parentOf is a process's parent.

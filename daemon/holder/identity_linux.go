@@ -19,14 +19,19 @@ func bootID() (string, error) {
 	return strings.TrimSpace(string(id)), nil
 }
 
-// processStart is when a process started, in clock ticks since the boot. A
-// process that is gone, or a zombie, has none.
-func processStart(pid int) (string, bool) {
+// processStart is when a process started, in clock ticks since the boot, and
+// whether it lives; a zombie does not.
+func processStart(pid int) (string, life) {
 	fields, ok := processStat(pid)
-	if !ok || fields[0] == "Z" || fields[0] == "X" {
-		return "", false
+	switch {
+	case ok && (fields[0] == "Z" || fields[0] == "X"):
+		return "", gone
+	case ok:
+		return fields[19], alive
+	case unix.Kill(pid, 0) == unix.ESRCH:
+		return "", gone
 	}
-	return fields[19], true
+	return "", unknown // /proc is mounted so that it hides processes
 }
 
 // parentOf is a process's parent.

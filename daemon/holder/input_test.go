@@ -77,6 +77,7 @@ func TestInput_Kinds(t *testing.T) {
 // TestInput_PasteToDeaf gives 300 KB to a program that does not read: that
 // blocks its own input and nothing else.
 func TestInput_PasteToDeaf(t *testing.T) {
+	t.Parallel()
 	dirs := testDirs(t)
 	session := startProgram(t, dirs, "mute")
 	r := attach(t, dirs, session.ID, wire.HolderAttach{Want: wire.WantStream})
@@ -124,6 +125,7 @@ func TestInput_PasteToDeaf(t *testing.T) {
 
 // TestInput_Submits lets several people submit at once; no text may be split.
 func TestInput_Submits(t *testing.T) {
+	t.Parallel()
 	dirs, session, r := hexSession(t)
 	const people, rounds = 4, 5
 	readers := []*reader{r}

@@ -47,38 +47,43 @@ func Inspect(dirs daemon.Dirs, id string) (daemon.Session, error) {
 		return session, nil
 	}
 	var birth birthRecord
-	birthErr := daemon.ReadJSON(filepath.Join(dirs.SessionDir(id), birthFile), &birth)
-	dead := LostNeverBegan
-	if birthErr == nil {
-		dead = birth.lives()
-	} else if time.Since(spec.Created) < birthTime {
-		dead = ""
+	born := daemon.ReadJSON(filepath.Join(dirs.SessionDir(id), birthFile), &birth) == nil
+	if !born || birth.dead() != LostReboot {
+		if session, ok := ask(dirs, spec, birth.HolderPID); ok {
+			return session, nil
+		}
 	}
-	if dead == "" {
-		ctx, cancel := context.WithTimeout(context.Background(), inspectTimeout)
-		defer cancel()
-		if client, err := Dial(ctx, dirs, id, wire.RoleTool); err == nil {
-			welcome := client.Welcome()
-			client.Close()
-			return sessionOf(spec, welcome.Session, welcome.PID, birth.HolderPID), nil
-		}
-		session := plain(spec)
-		session.State, session.PID, session.HolderPID = daemon.StateRunning, birth.PID, birth.HolderPID
-		// It may have ended between the look at its records and the call.
-		if ended, ok := inspectEnded(dirs, spec); ok {
-			return ended, nil
-		}
-		if birthErr == nil && birth.lives() != "" {
-			session.State, session.PID, session.HolderPID, session.LostReason = daemon.StateLost, 0, 0, birth.lives()
-		}
-		return session, nil
+	dead := ""
+	switch {
+	case born:
+		dead = birth.dead()
+	case time.Since(spec.Created) > birthTime:
+		dead = LostNeverBegan
 	}
+	// It may have ended while it was asked.
 	if session, ok := inspectEnded(dirs, spec); ok {
 		return session, nil
 	}
 	session := plain(spec)
-	session.State, session.LostReason = daemon.StateLost, dead
+	if dead != "" {
+		session.State, session.LostReason = daemon.StateLost, dead
+	} else {
+		session.State, session.PID, session.HolderPID = daemon.StateRunning, birth.PID, birth.HolderPID
+	}
 	return session, nil
+}
+
+// ask has the holder say what its session is.
+func ask(dirs daemon.Dirs, spec daemon.Spec, holderPID int) (daemon.Session, bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), inspectTimeout)
+	defer cancel()
+	client, err := Dial(ctx, dirs, spec.ID, wire.RoleTool)
+	if err != nil {
+		return daemon.Session{}, false
+	}
+	defer client.Close()
+	welcome := client.Welcome()
+	return sessionOf(spec, welcome.Session, welcome.PID, holderPID), true
 }
 
 // inspectUnwritten is Inspect for a session without a readable spec.
@@ -112,17 +117,6 @@ func inspectEnded(dirs daemon.Dirs, spec daemon.Spec) (daemon.Session, bool) {
 		session.ExitCode = &record.Code
 	}
 	return session, true
-}
-
-// lives is empty while the holder lives, else why it does not.
-func (b birthRecord) lives() string {
-	if boot, err := bootID(); err == nil && b.Boot != boot {
-		return LostReboot
-	}
-	if started, ok := processStart(b.HolderPID); !ok || started != b.HolderStarted {
-		return LostHolder
-	}
-	return ""
 }
 
 // plain is what the spec alone says of a session.

@@ -31,6 +31,7 @@ func inspect(t testing.TB, dirs daemon.Dirs, id string) daemon.Session {
 }
 
 func TestHolder_SocketComesBack(t *testing.T) {
+	t.Parallel()
 	dirs := testDirs(t)
 	session := startProgram(t, dirs, "hex")
 	r := attach(t, dirs, session.ID, wire.HolderAttach{Want: wire.WantStream})
@@ -57,9 +58,8 @@ func TestHolder_SocketComesBack(t *testing.T) {
 }
 
 func TestHolder_Killed(t *testing.T) {
+	t.Parallel()
 	dirs := testDirs(t)
-	session := startProgram(t, dirs, "lines", "1000")
-	_ = session
 	killed := startProgram(t, dirs, "hex")
 	r := attach(t, dirs, killed.ID, wire.HolderAttach{Want: wire.WantStream})
 	r.untilOutput("ready\r\n")
@@ -88,6 +88,7 @@ func TestHolder_Killed(t *testing.T) {
 }
 
 func TestInspect_Reboot(t *testing.T) {
+	t.Parallel()
 	dirs := testDirs(t)
 	session := startProgram(t, dirs, "hex")
 	path := filepath.Join(dirs.SessionDir(session.ID), "birth.json")
@@ -112,6 +113,7 @@ func TestInspect_Reboot(t *testing.T) {
 }
 
 func TestInspect_StoppedHolder(t *testing.T) {
+	t.Parallel()
 	dirs := testDirs(t)
 	session := startProgram(t, dirs, "hex")
 	if err := syscall.Kill(session.HolderPID, syscall.SIGSTOP); err != nil {
@@ -129,9 +131,7 @@ func TestInspect_StoppedHolder(t *testing.T) {
 }
 
 func TestHolder_KillEndsAllGroups(t *testing.T) {
-	if _, err := exec.LookPath("bash"); err != nil {
-		t.Skip("bash is not installed")
-	}
+	t.Parallel()
 	dirs := testDirs(t)
 	session := startProgram(t, dirs, "groups")
 	r := attach(t, dirs, session.ID, wire.HolderAttach{Want: wire.WantStream})
@@ -154,6 +154,7 @@ func TestHolder_KillEndsAllGroups(t *testing.T) {
 // TestHolder_KillBlocked: a program that reads nothing and ignores the hangup
 // dies all the same, and says by what.
 func TestHolder_KillBlocked(t *testing.T) {
+	t.Parallel()
 	dirs := testDirs(t)
 	session := start(t, dirs, daemon.Spec{Argv: []string{"sh", "-c", "trap '' HUP; stty raw -echo; echo ready; while :; do sleep 1000; done"}})
 	r := attach(t, dirs, session.ID, wire.HolderAttach{Want: wire.WantStream})
@@ -174,6 +175,7 @@ func TestHolder_KillBlocked(t *testing.T) {
 }
 
 func TestHolder_Terminated(t *testing.T) {
+	t.Parallel()
 	dirs := testDirs(t)
 	session := start(t, dirs, daemon.Spec{Argv: []string{"sleep", "1000"}})
 	if err := syscall.Kill(session.HolderPID, syscall.SIGHUP); err != nil {
@@ -191,6 +193,7 @@ func TestHolder_Terminated(t *testing.T) {
 // TestHolder_Environment looks at what a program gets.
 func TestHolder_Environment(t *testing.T) {
 	dirs := testDirs(t)
+	t.Setenv("TS_AUTHKEY", "users own") // not even the holder itself has it
 	caller := []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=/somewhere", "KEPT=yes", "TERM=foot", "COLORTERM=", "TERM_PROGRAM=iTerm.app",
 		"TERM_PROGRAM_VERSION=3", "TMUX=/tmp/tmux", "STY=1.pts", "KITTY_WINDOW_ID=1", "WT_SESSION=x", "ITERM_PROFILE=x",
@@ -198,6 +201,9 @@ func TestHolder_Environment(t *testing.T) {
 		"AGENT_HELM_STATE_DIR=/state", "TS_AUTHKEY=users own", "ODD",
 	}
 	session := start(t, dirs, daemon.Spec{Argv: []string{"env"}, Cwd: "/usr", Env: caller})
+	if environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", session.HolderPID)); err != nil || bytes.Contains(environ, []byte("users own")) {
+		t.Errorf("the holder's environment: %q, %v", environ, err)
+	}
 	r := attach(t, dirs, session.ID, wire.HolderAttach{Want: wire.WantStream})
 	r.untilExit()
 	got := strings.Split(strings.TrimSpace(strings.ReplaceAll(string(r.output), "\r\n", "\n")), "\n")
@@ -249,7 +255,7 @@ func TestHolder_Inherits(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Close(pipe[0])
-	session := start(t, dirs, daemon.Spec{Argv: []string{"sh", "-c", "umask; ls -l /proc/$$/fd | grep -c pipe; tr '\\0' ' ' < /proc/$PPID/cmdline; sleep 1000"}})
+	session := start(t, dirs, daemon.Spec{Argv: []string{"sh", "-c", "umask; grep -E '^Sig(Ign|Blk)' /proc/self/status | tr -d '\\n\\t'; echo; ls -l /proc/$$/fd | grep -c pipe; tr '\\0' ' ' < /proc/$PPID/cmdline; sleep 1000"}})
 	unix.Close(pipe[1])
 	if n, err := unix.Read(pipe[0], make([]byte, 1)); n != 0 || err != nil {
 		t.Errorf("somebody holds the pipe: %d, %v", n, err)
@@ -257,7 +263,7 @@ func TestHolder_Inherits(t *testing.T) {
 	r := attach(t, dirs, session.ID, wire.HolderAttach{Want: wire.WantStream})
 	r.untilOutput(" hold")
 	lines := strings.Split(string(r.output), "\r\n")
-	if len(lines) < 3 || lines[0] != "0027" || lines[1] != "0" || !strings.HasSuffix(lines[2], " hold ") {
+	if len(lines) < 4 || lines[0] != "0027" || lines[1] != "SigBlk:0000000000000000SigIgn:0000000000000000" || lines[2] != "0" || !strings.HasSuffix(lines[3], " hold ") {
 		t.Errorf("output %q", r.output)
 	}
 	if group, err := unix.Getpgid(session.HolderPID); err != nil || group != session.HolderPID {
@@ -273,6 +279,7 @@ func TestHolder_Inherits(t *testing.T) {
 
 // TestHolder_Orphans: processes whose parent ended are collected.
 func TestHolder_Orphans(t *testing.T) {
+	t.Parallel()
 	dirs := testDirs(t)
 	session := start(t, dirs, daemon.Spec{Argv: []string{"sh", "-c", "for i in 1 2 3 4 5; do sh -c 'setsid sleep 0.01 &' ; done; echo done; sleep 1000"}})
 	r := attach(t, dirs, session.ID, wire.HolderAttach{Want: wire.WantStream})
@@ -342,6 +349,7 @@ func TestHolder_OtherUser(t *testing.T) {
 
 // TestHolder_Inside: a program of a session cannot drive sessions.
 func TestHolder_Inside(t *testing.T) {
+	t.Parallel()
 	dirs := testDirs(t)
 	victim := startProgram(t, dirs, "hex")
 	agent := start(t, dirs, daemon.Spec{
@@ -360,5 +368,25 @@ func TestHolder_Inside(t *testing.T) {
 	}
 	if got := inspect(t, dirs, victim.ID); !strings.Contains(got.Warning, "was refused") || got.State != daemon.StateRunning {
 		t.Errorf("victim %+v", got)
+	}
+}
+
+// TestStart_Upgraded: a program whose file was replaced or removed while it
+// runs still starts holders.
+func TestStart_Upgraded(t *testing.T) {
+	t.Parallel()
+	dirs := testDirs(t)
+	self, err := os.ReadFile(programArgv(t, "")[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := filepath.Join(filepath.Dir(dirs.State), "agent-helm")
+	if err := os.WriteFile(old, self, 0o700); err != nil { //nolint:gosec // it must be executable
+		t.Fatal(err)
+	}
+	command := exec.Command(old, "program", "upgraded")
+	command.Env = append(os.Environ(), daemon.EnvStateDir+"="+dirs.State, daemon.EnvConfigDir+"="+dirs.Config)
+	if output, err := command.CombinedOutput(); err != nil || string(output) != "started\n" {
+		t.Errorf("output %q, %v", output, err)
 	}
 }

@@ -30,6 +30,8 @@ const (
 	garbagePercent = 25
 	// memoryLimit is where the collector works harder; a limit, not a cap.
 	memoryLimit = 48 << 20
+	// maxOwnLog bounds what a holder writes about itself.
+	maxOwnLog = 1 << 20
 	// housekeeping is how often the socket is looked for, and memory given back.
 	housekeeping = 2 * time.Second
 	// lingerFirst is how long an ended session waits for its first reader,
@@ -144,17 +146,31 @@ func begin(o order) (*session, *socket, error) {
 	return s, listener, nil
 }
 
-// newLogger writes warnings to the session's own file, small ones and few.
+// newLogger writes to the session's own file, up to maxOwnLog bytes.
 func newLogger(path string) *slog.Logger {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return slog.New(slog.DiscardHandler) // the session matters more than its log
 	}
-	logger, err := logging.New(file, logging.Options{Level: "info"})
+	logger, err := logging.New(&boundedWriter{out: file, left: maxOwnLog}, logging.Options{Level: "info"})
 	if err != nil {
 		return slog.New(slog.DiscardHandler)
 	}
 	return logger
+}
+
+// boundedWriter drops what exceeds its bound: what goes wrong again and again
+// must not fill the disk. slog serialises its writes.
+type boundedWriter struct {
+	out  io.Writer
+	left int
+}
+
+func (w *boundedWriter) Write(p []byte) (int, error) {
+	if w.left -= len(p); w.left < 0 {
+		return len(p), nil
+	}
+	return w.out.Write(p)
 }
 
 func (s *session) recordBirth(ref string) error {

@@ -43,6 +43,8 @@ func program(name string, arguments []string) int {
 		return sizes()
 	case "groups":
 		return groups()
+	case "upgraded":
+		return upgraded()
 	case "stranger":
 		return stranger(arguments[0])
 	case "intruder":
@@ -289,5 +291,29 @@ func intruder(victim string) int {
 	try("other", victim, "kill", ask(wire.MethodKill))
 	try("started", started.ID, "input", input)
 	try("started", started.ID, "kill", ask(wire.MethodKill))
+	return 0
+}
+
+// upgraded removes its own file and starts a session.
+func upgraded() int {
+	self, err := os.Executable()
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	if err := os.Remove(self); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	dirs, err := daemon.ResolveDirs(os.Getenv)
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	if _, err := holder.Start(context.Background(), dirs, daemon.Spec{Argv: []string{"true"}, Cwd: "/"}); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	fmt.Println("started")
 	return 0
 }

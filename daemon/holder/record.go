@@ -133,7 +133,7 @@ func (r *Record) Terminal() (*vt.Terminal, error) {
 		return nil, err
 	}
 	if state == nil {
-		return vt.New(vt.Options{Cols: int(r.session.Cols), Rows: int(r.session.Rows)}), nil
+		return newTerminal(r.session.Cols, r.session.Rows), nil
 	}
 	terminal, err := vt.Restore(state)
 	if err != nil {
@@ -145,7 +145,7 @@ func (r *Record) Terminal() (*vt.Terminal, error) {
 // replay feeds a terminal with everything that the log has.
 func (r *Record) replay() (*vt.Terminal, error) {
 	start := r.log.start
-	terminal := vt.New(vt.Options{Cols: int(start.Cols), Rows: int(start.Rows), Scrollback: daemon.HistoryLines})
+	terminal := newTerminal(start.Cols, start.Rows)
 	buffer := make([]byte, 256<<10)
 	position := r.Start()
 	for {

@@ -37,6 +37,27 @@ type birthRecord struct {
 	RefHash string `json:"ref_sha256"`
 }
 
+// life is what the system says of a process.
+type life int
+
+const (
+	gone life = iota
+	alive
+	unknown // the system does not say
+)
+
+// dead is empty unless the holder is provably gone; then it is the reason.
+func (b birthRecord) dead() string {
+	if boot, err := bootID(); err == nil && b.Boot != boot {
+		return LostReboot
+	}
+	switch started, life := processStart(b.HolderPID); {
+	case life == gone, life == alive && b.HolderStarted != "" && started != b.HolderStarted:
+		return LostHolder
+	}
+	return ""
+}
+
 // exitRecord is how a program ended and what the log then held.
 type exitRecord struct {
 	daemon.Exit

@@ -184,9 +184,12 @@ func harmless(frame wire.Frame) bool {
 // noteIntruder shows on the session that one of its programs tried to drive
 // sessions (THREATS S-5).
 func (s *session) noteIntruder() {
-	s.logger.Warn("a program inside a session tried to drive it")
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.intruder != "" {
+		return // it is shown, and need not be told again
+	}
+	s.logger.Warn("a program inside a session tried to drive it")
 	s.intruder = "a program inside a session tried to attach or type and was refused"
 	s.broadcastUpdate()
 }

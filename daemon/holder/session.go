@@ -84,13 +84,18 @@ func (s *session) start() {
 	s.connections = make(map[*connection]struct{})
 	s.sockets = make(map[*net.UnixConn]struct{})
 	s.scratch = make([]byte, wire.MaxOutput)
-	s.terminal = vt.New(vt.Options{Cols: int(s.spec.Cols), Rows: int(s.spec.Rows), Scrollback: daemon.HistoryLines})
+	s.terminal = newTerminal(s.spec.Cols, s.spec.Rows)
 	s.sizes = newSizes(s.spec.Cols, s.spec.Rows)
 	s.cols, s.rows = s.spec.Cols, s.spec.Rows
 	s.want = [2]uint16{s.cols, s.rows}
 	s.inputs = newInputs(s.process, inputRules{encode: s.encode, pause: s.pause, blocked: s.inputBlocked})
 	s.routines.Go(s.inputs.run)
 	s.routines.Go(s.read)
+}
+
+// newTerminal is a holder's terminal: all of one session's must be made alike.
+func newTerminal(cols, rows uint16) *vt.Terminal {
+	return vt.New(vt.Options{Cols: int(cols), Rows: int(rows), Scrollback: daemon.HistoryLines, Archive: daemon.ArchiveBytes})
 }
 
 // read takes the program's output until it has ended, then records the end.

@@ -157,8 +157,12 @@ func ancestors(pid int) map[int]bool {
 
 // isHolder says whether a process is the live holder of a session.
 func isHolder(dirs daemon.Dirs, pid int) bool {
-	started, ok := processStart(pid)
-	if !ok {
+	// Most processes are told apart without a look at the records.
+	if argv := argvOf(pid); len(argv) > 0 && argv[len(argv)-1] != "hold" {
+		return false
+	}
+	started, life := processStart(pid)
+	if life != alive {
 		return false
 	}
 	ids, err := dirs.SessionIDs()

@@ -90,7 +90,7 @@ func checkRoom(dirs daemon.Dirs) error {
 			continue
 		}
 		var birth birthRecord
-		if err := daemon.ReadJSON(filepath.Join(directory, birthFile), &birth); err == nil && birth.lives() == "" {
+		if err := daemon.ReadJSON(filepath.Join(directory, birthFile), &birth); err == nil && birth.dead() == "" {
 			running++
 		}
 	}

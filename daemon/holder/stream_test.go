@@ -15,6 +15,7 @@ import (
 )
 
 func TestStream_EveryByte(t *testing.T) {
+	t.Parallel()
 	dirs := testDirs(t)
 	session := startProgram(t, dirs, "bytes")
 	r := attach(t, dirs, session.ID, wire.HolderAttach{Want: wire.WantStream})
@@ -191,6 +192,7 @@ func openRecord(t *testing.T, dirs daemon.Dirs, id string) *holder.Record {
 }
 
 func TestStream_MillionQueries(t *testing.T) {
+	t.Parallel()
 	dirs := testDirs(t)
 	session := startProgram(t, dirs, "queries", "1000000")
 	r := attach(t, dirs, session.ID, wire.HolderAttach{Want: wire.WantStream})
@@ -214,6 +216,7 @@ func TestStream_Answers(t *testing.T) {
 // TestStream_SlowReader lets a reader that acknowledges nothing get no more
 // than its window, and resynchronises it once it goes on.
 func TestStream_SlowReader(t *testing.T) {
+	t.Parallel()
 	dirs := testDirs(t)
 	session := start(t, dirs, daemon.Spec{Argv: programArgv(t, "lines", "100000"), Name: "lines"})
 	const window = 16 << 10
