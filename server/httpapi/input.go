@@ -15,7 +15,7 @@ import (
 )
 
 type inputInput struct {
-	sessionInput
+	SessionInput
 	Key  string `header:"Idempotency-Key" maxLength:"200" doc:"The same key with the same body types once, however often it is sent"`
 	Body struct {
 		Text   string   `json:"text,omitempty" maxLength:"262144" doc:"Typed as it is; with submit, pasted as one piece"`
@@ -31,7 +31,7 @@ type inputOutput struct {
 }
 
 type resizeInput struct {
-	sessionInput
+	SessionInput
 	Body struct {
 		Cols uint16 `json:"cols" minimum:"1" maximum:"1000"`
 		Rows uint16 `json:"rows" minimum:"1" maximum:"1000"`
@@ -49,7 +49,7 @@ func (a *API) registerInput() {
 }
 
 func (a *API) sendInput(ctx context.Context, input *inputInput) (*inputOutput, error) {
-	session, err := a.find(ctx, &input.sessionInput, server.ScopeInput)
+	session, err := a.find(ctx, &input.SessionInput, server.ScopeInput)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func (i *idempotency) remember(name, body [32]byte) bool {
 }
 
 func (a *API) resizeSession(ctx context.Context, input *resizeInput) (*struct{}, error) {
-	session, err := a.find(ctx, &input.sessionInput, server.ScopeInput)
+	session, err := a.find(ctx, &input.SessionInput, server.ScopeInput)
 	if err != nil {
 		return nil, err
 	}

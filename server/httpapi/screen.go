@@ -14,7 +14,7 @@ import (
 )
 
 type screenInput struct {
-	sessionInput
+	SessionInput
 	Format string `query:"format" enum:"text,ansi,json" default:"text"`
 }
 
@@ -28,7 +28,7 @@ type screenOutput struct {
 }
 
 type scrollbackInput struct {
-	sessionInput
+	SessionInput
 	Cursor string `query:"cursor" maxLength:"20" doc:"The next of the answer before; absent for the newest lines"`
 	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"200"`
 }
@@ -51,7 +51,7 @@ func (a *API) registerScreen() {
 }
 
 func (a *API) getScreen(ctx context.Context, input *screenInput) (*screenOutput, error) {
-	session, err := a.find(ctx, &input.sessionInput, server.ScopeRead)
+	session, err := a.find(ctx, &input.SessionInput, server.ScopeRead)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (a *API) describeScreen() {
 }
 
 func (a *API) getScrollback(ctx context.Context, input *scrollbackInput) (*scrollbackOutput, error) {
-	session, err := a.find(ctx, &input.sessionInput, server.ScopeRead)
+	session, err := a.find(ctx, &input.SessionInput, server.ScopeRead)
 	if err != nil {
 		return nil, err
 	}

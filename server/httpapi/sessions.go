@@ -29,7 +29,9 @@ type sessionsOutput struct {
 	}
 }
 
-type sessionInput struct {
+// SessionInput names a session. It is exported because huma reads parameters
+// of embedded types only from those that are.
+type SessionInput struct {
 	ID   string `path:"id" maxLength:"64"`
 	Host string `query:"host" maxLength:"64" doc:"Which host's session, where two hosts have one with this id; absent, the one that came first"`
 }
@@ -58,7 +60,7 @@ type startOutput struct {
 }
 
 type renameInput struct {
-	sessionInput
+	SessionInput
 	Body struct {
 		Name string `json:"name" minLength:"1" maxLength:"200"`
 	}
@@ -71,7 +73,7 @@ type endOutput struct {
 }
 
 type signalInput struct {
-	sessionInput
+	SessionInput
 	Body struct {
 		Signal string `json:"signal" enum:"esc,ctrl-c,hup,term,kill"`
 	}
@@ -87,7 +89,7 @@ func (a *API) registerSessions() {
 		description: "Scope: `input` for a known agent, `exec` for any command; the host's own policy has the last word."}, a.startSession)
 	route(a, operation{method: http.MethodGet, path: "/api/sessions/{id}", id: "getSession", summary: "One session", tag: "sessions",
 		access: access{scopes: server.ScopeRead}, errors: found},
-		func(ctx context.Context, input *sessionInput) (*sessionOutput, error) {
+		func(ctx context.Context, input *SessionInput) (*sessionOutput, error) {
 			session, err := a.find(ctx, input, server.ScopeRead)
 			return &sessionOutput{Body: session}, err
 		})
@@ -102,7 +104,7 @@ func (a *API) registerSessions() {
 
 // find resolves a session's id for the principal of ctx. What lies outside its
 // binding does not exist for it.
-func (a *API) find(ctx context.Context, input *sessionInput, needed server.Scopes) (server.Session, error) {
+func (a *API) find(ctx context.Context, input *SessionInput, needed server.Scopes) (server.Session, error) {
 	principal := callFrom(ctx).principal
 	key, err := a.keyOf(principal.Binding, input)
 	if err != nil {
@@ -116,7 +118,7 @@ func (a *API) find(ctx context.Context, input *sessionInput, needed server.Scope
 
 // keyOf looks first among the sessions that a principal is bound to: a bare id
 // means one of those, whatever other hosts claim.
-func (a *API) keyOf(binding server.Binding, input *sessionInput) (server.SessionKey, error) {
+func (a *API) keyOf(binding server.Binding, input *SessionInput) (server.SessionKey, error) {
 	for _, key := range binding.Sessions {
 		if key.ID == input.ID && (input.Host == "" || input.Host == key.Host) {
 			return key, nil
@@ -206,7 +208,7 @@ func (a *API) startSession(ctx context.Context, input *startInput) (*startOutput
 }
 
 func (a *API) renameSession(ctx context.Context, input *renameInput) (*struct{}, error) {
-	session, err := a.find(ctx, &input.sessionInput, server.ScopeInput)
+	session, err := a.find(ctx, &input.SessionInput, server.ScopeInput)
 	if err != nil {
 		return nil, err
 	}
@@ -221,7 +223,7 @@ func (a *API) renameSession(ctx context.Context, input *renameInput) (*struct{},
 	return nil, nil
 }
 
-func (a *API) endSession(ctx context.Context, input *sessionInput) (*endOutput, error) {
+func (a *API) endSession(ctx context.Context, input *SessionInput) (*endOutput, error) {
 	session, err := a.find(ctx, input, server.ScopeInput)
 	if err != nil {
 		return nil, err
@@ -243,7 +245,7 @@ func (a *API) endSession(ctx context.Context, input *sessionInput) (*endOutput, 
 }
 
 func (a *API) signalSession(ctx context.Context, input *signalInput) (*struct{}, error) {
-	session, err := a.find(ctx, &input.sessionInput, server.ScopeInput)
+	session, err := a.find(ctx, &input.SessionInput, server.ScopeInput)
 	if err != nil {
 		return nil, err
 	}
