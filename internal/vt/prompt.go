@@ -48,10 +48,11 @@ func (t *Terminal) prompt() Prompt {
 	return yesNoPrompt(rows, t.cur.y, t.cur.x)
 }
 
-// unbox removes the vertical lines of a box and the spaces around the text.
+// unbox removes the vertical lines of a box, a scroll bar and the spaces around
+// the text.
 func unbox(s string) string {
 	return strings.TrimFunc(s, func(r rune) bool {
-		return unicode.IsSpace(r) || r == '│' || r == '┃' || r == '║' || r == '|'
+		return unicode.IsSpace(r) || r == '│' || r == '┃' || r == '║' || r == '|' || r >= 0x2580 && r <= 0x259f
 	})
 }
 
@@ -165,26 +166,43 @@ func menuAt(rows []string, last, number, cursorY int, cursorVisible bool) (Promp
 	if near := cursorVisible && cursorY >= first && cursorY <= last+promptCursorRows; marks == 0 && !near {
 		return Prompt{}, false
 	}
-	top := first
-	blanks = 0
-	for top > 0 && first-top < promptContext && !isSolidRule(unboxSides(rows[top-1])) {
-		if unbox(rows[top-1]) == "" {
-			if blanks++; blanks > 1 {
-				break
-			}
-		} else {
-			blanks = 0
-		}
-		top--
-	}
+	top := dialogTop(rows, first)
 	p := Prompt{Question: question(rows[top:first]), Options: options}
 	p.ID = promptID(rows[top:first], options)
 	return p, true
 }
 
+// dialogTop is the first row of the dialog whose options begin in row first: the
+// one below a rule or the edge of a box, else the question.
+func dialogTop(rows []string, first int) int {
+	asks, blanks := -1, 0
+	for y := first - 1; y >= 0 && first-y <= promptContext; y-- {
+		s := unbox(rows[y])
+		switch {
+		case isSolidRule(unboxSides(rows[y])):
+			return y + 1
+		case s == "":
+			if blanks++; blanks > 2 {
+				return max(asks, y+blanks)
+			}
+			continue
+		case asks < 0 && strings.HasSuffix(s, "?"):
+			asks = y
+		}
+		blanks = 0
+	}
+	if asks >= 0 {
+		return asks
+	}
+	return max(0, first-3)
+}
+
 // unboxSides keeps a rule inside a box from looking like the dialog's edge.
 func unboxSides(row string) string {
-	s := strings.TrimSpace(row)
+	s := strings.TrimRight(strings.TrimSpace(row), " █▐")
+	if s == "" {
+		return row
+	}
 	if strings.HasPrefix(s, "│") && strings.HasSuffix(s, "│") {
 		return "│"
 	}
