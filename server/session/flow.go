@@ -10,8 +10,9 @@ const (
 	windowMin = 8 << 10
 	windowMax = 4 << 20
 	// windowTime is how much of a viewer's rate may be on its way to it beyond
-	// the round trip.
-	windowTime = 150 * time.Millisecond
+	// two round trips: one to fill the line, one because a rate that was measured
+	// while the window was too small is too low by up to that much.
+	windowTime = 120 * time.Millisecond
 	// lagTime is how far a viewer may be behind, at its own rate, before it is
 	// repainted instead.
 	lagTime = 250 * time.Millisecond
@@ -22,6 +23,12 @@ const (
 	maxSegments = 1024
 	// roundTripLifetime is how long the best round trip is believed.
 	roundTripLifetime = time.Minute
+	// roundTripGuess is used until one was measured, roundTripMost bounds it.
+	roundTripGuess = 100 * time.Millisecond
+	roundTripMost  = time.Second
+	// roundTripBytes is the most that may be on its way with a message that
+	// measures a round trip: of more, most of the time is its own length.
+	roundTripBytes = 8 << 10
 )
 
 // flow is the window of one viewer. It measures the rate as bytes acknowledged
@@ -35,8 +42,14 @@ type flow struct {
 	inFlight  []segment
 	delivered int64   // bytes acknowledged in all
 	rate      float64 // bytes per second; 0 until measured
-	roundTrip time.Duration
-	bestAt    time.Time // when roundTrip was measured
+	best      trip    // the shortest of the last minute
+}
+
+// trip is how long a message took there and back.
+type trip struct {
+	took  time.Duration // 0 while none was measured
+	bytes int           // that were on their way with it
+	at    time.Time
 }
 
 // segment is one message in flight.
@@ -44,6 +57,7 @@ type segment struct {
 	start, end uint64 // stream offsets; a repaint begins and ends at its position
 	bytes      int
 	sentAt     time.Time
+	ahead      int   // bytes on their way when it left, its own among them
 	delivered  int64 // flow.delivered when it left
 	backlogged bool  // more was waiting behind it
 }
@@ -79,8 +93,8 @@ func (f *flow) sent(start, end uint64, bytes int, backlogged bool, now time.Time
 		// reason to acknowledge it once more.
 		return
 	}
-	f.inFlight = append(f.inFlight, segment{start: start, end: end, bytes: bytes, sentAt: now, delivered: f.delivered, backlogged: backlogged})
 	f.unacked += bytes
+	f.inFlight = append(f.inFlight, segment{start: start, end: end, bytes: bytes, sentAt: now, ahead: f.unacked, delivered: f.delivered, backlogged: backlogged})
 }
 
 // rewind forgets what is in flight beyond a position that the stream went back
@@ -125,19 +139,28 @@ func (f *flow) ack(offset uint64, now time.Time) {
 
 func (f *flow) measure(s segment, now time.Time) {
 	took := max(now.Sub(s.sentAt), time.Microsecond)
-	if f.roundTrip == 0 || took < f.roundTrip || now.Sub(f.bestAt) > roundTripLifetime {
-		f.roundTrip, f.bestAt = took, now
+	if s.ahead <= roundTripBytes && (f.best.took == 0 || took < f.best.took || now.Sub(f.best.at) > roundTripLifetime) {
+		f.best = trip{took, s.ahead, now}
 	}
 	if !s.backlogged {
 		return
 	}
 	sample := float64(f.delivered-s.delivered) / took.Seconds()
 	f.rate = max(sample, 0.75*f.rate+0.25*sample)
-	target := int(f.rate * (windowTime + min(f.roundTrip, time.Second)).Seconds())
+	target := int(f.rate * (windowTime + 2*f.roundTrip()).Seconds())
 	if target > f.window {
 		f.window = min(2*f.window, target)
 	} else {
 		f.window = max(f.window/2, target)
 	}
 	f.window = min(max(f.window, windowMin), windowMax)
+}
+
+// roundTrip is the time there and back of a message without length.
+func (f *flow) roundTrip() time.Duration {
+	if f.best.took == 0 {
+		return roundTripGuess
+	}
+	length := time.Duration(float64(f.best.bytes) / f.rate * float64(time.Second))
+	return min(max(f.best.took-length, 0), roundTripMost)
 }
