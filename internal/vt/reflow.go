@@ -454,8 +454,12 @@ func (f *reflow) archiveFrom(first int) {
 				if i+1 < end {
 					next = f.list[i+1].get(t)
 				}
-				a.push(t, f.list[i].get(t), next, false)
+				a.extend(f.list[i].get(t), next, f.newCols)
 			}
+			if len(a.open.cells) == 0 {
+				a.commit(t, nil, false)
+			}
+			a.flush(t)
 		}
 		number++
 		y = end
