@@ -14,16 +14,10 @@ export class ApiError extends Error {
 /** The code of an ApiError that never got an answer. */
 export const unreachable = 'unreachable'
 
-/** Reads a problem document (RFC 9457). Whatever it is, a sentence comes out. */
-export function problemOf(status: number, body: string): ApiError {
-  let fields: Record<string, unknown> = {}
-  try {
-    const value: unknown = JSON.parse(body)
-    if (typeof value === 'object' && value !== null) fields = value as Record<string, unknown>
-  } catch {
-    // A proxy's page, say; the status has to do.
-  }
-  const text = (name: string) => (typeof fields[name] === 'string' ? (fields[name] as string) : '')
+/** Reads a problem document (RFC 9457), or whatever a proxy put in its place. A sentence comes out. */
+export function problemOf(status: number, body: unknown): ApiError {
+  const fields = typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {}
+  const text = (name: string) => (typeof fields[name] === 'string' ? fields[name] : '')
   const message = text('detail') || text('message') || text('title')
   return new ApiError(status, text('code') || `http_${status}`, message || `The server answered ${status}.`)
 }
