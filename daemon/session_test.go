@@ -87,3 +87,17 @@ func TestCleanText(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+func TestAgents(t *testing.T) {
+	for _, agent := range KnownAgents() {
+		if DetectAgent(agent.Programs) != agent.Name {
+			t.Errorf("%s is not detected by its own program", agent.Name)
+		}
+		if agent.Name != AgentShell && (len(agent.Argv) == 0 || agent.Submit.PauseFor(10) != 150*time.Millisecond || agent.Submit.PauseFor(2000) != 250*time.Millisecond) {
+			t.Errorf("%+v", agent)
+		}
+	}
+	if shell, ok := AgentByName(AgentShell); !ok || shell.Submit.PauseFor(1<<20) != 0 {
+		t.Errorf("%+v", shell)
+	}
+}

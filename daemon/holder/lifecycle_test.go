@@ -390,3 +390,25 @@ func TestStart_Upgraded(t *testing.T) {
 		t.Errorf("output %q, %v", output, err)
 	}
 }
+
+// TestStart_Elsewhere starts a holder by another command, below a state
+// directory whose path is too long for a socket.
+func TestStart_Elsewhere(t *testing.T) {
+	t.Setenv(holder.EnvHold, "env OVERRIDDEN=yes "+programArgv(t, "")[0]+" hold")
+	root := testDirs(t).State
+	environment := map[string]string{
+		daemon.EnvStateDir: root + "/" + strings.Repeat("long", 40), daemon.EnvConfigDir: root + "/c",
+	}
+	dirs, err := daemon.ResolveDirs(func(name string) string { return environment[name] })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dirs.Run) })
+	session := startProgram(t, dirs, "hex")
+	if !inspect(t, dirs, session.ID).Online || strings.HasPrefix(dirs.SessionSocket(session.ID), root) {
+		t.Errorf("session %+v at %s", session, dirs.SessionSocket(session.ID))
+	}
+	if environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", session.HolderPID)); err != nil || !bytes.Contains(environ, []byte("OVERRIDDEN=yes")) {
+		t.Errorf("the holder's environment: %q, %v", environ, err)
+	}
+}

@@ -237,7 +237,7 @@ func (s *session) keep(listener *socket) {
 			done = !s.lingers(time.Now())
 		case <-tick.C:
 			reapOrphans(s.process.PID())
-			if last := s.lastOutput.Load(); last > freed && time.Since(time.Unix(0, last)) > housekeeping {
+			if last := s.lastBusy.Load(); last > freed && time.Since(time.Unix(0, last)) > housekeeping {
 				freed = time.Now().UnixNano()
 				debug.FreeOSMemory()
 			}

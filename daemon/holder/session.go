@@ -47,8 +47,9 @@ type session struct {
 	resizeWanted atomic.Bool
 	// draining tells it to stop at the next interruption.
 	draining atomic.Bool
-	// lastOutput is when output came last, in Unix nanoseconds.
-	lastOutput atomic.Int64
+	// lastBusy is when much memory was last needed, for output or a snapshot, in
+	// Unix nanoseconds.
+	lastBusy atomic.Int64
 
 	// ended is closed when exit is set and its record is on disk.
 	ended chan struct{}
@@ -165,7 +166,7 @@ func (s *session) take(output []byte) {
 	}
 	s.wakeReaders()
 	s.mu.Unlock()
-	s.lastOutput.Store(time.Now().UnixNano())
+	s.lastBusy.Store(time.Now().UnixNano())
 	s.inputs.reply(replies)
 }
 

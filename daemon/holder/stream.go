@@ -83,6 +83,7 @@ func (s *session) resynchronise(c *connection) {
 
 // snapshot makes the reader continue from the present position.
 func (s *session) snapshot(c *connection) {
+	s.lastBusy.Store(time.Now().UnixNano())
 	st := &c.stream
 	st.position = s.log.End()
 	st.acked = st.position.Offset

@@ -5,6 +5,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	getTermios = unix.TCGETS
+	setTermios = unix.TCSETS
 )
 
 // sessionGroups lists the process groups of a process session, that of its

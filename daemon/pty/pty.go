@@ -53,6 +53,9 @@ func Start(options Options) (*Process, error) {
 		return nil, fmt.Errorf("open a pseudo-terminal: %w", err)
 	}
 	defer terminal.Close()
+	if err := setUTF8(int(terminal.Fd())); err != nil {
+		return nil, errors.Join(fmt.Errorf("prepare a pseudo-terminal: %w", err), master.Close())
+	}
 	raw, err := master.SyscallConn()
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open a pseudo-terminal: %w", err), master.Close())
@@ -91,6 +94,17 @@ func open() (master, terminal *os.File, err error) {
 		return nil, nil, errors.Join(err, unix.Close(fd), terminal.Close())
 	}
 	return os.NewFile(uintptr(fd), blocking.Name()), terminal, nil
+}
+
+// setUTF8 makes the line discipline erase whole characters. All else is left
+// as the system has it; the program sets what it wants.
+func setUTF8(fd int) error {
+	modes, err := unix.IoctlGetTermios(fd, getTermios)
+	if err != nil {
+		return err
+	}
+	modes.Iflag |= unix.IUTF8
+	return unix.IoctlSetTermios(fd, setTermios, modes)
 }
 
 func (p *Process) wait(process *os.Process) {

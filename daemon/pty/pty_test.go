@@ -47,8 +47,8 @@ func until(t *testing.T, p *pty.Process, text string) string {
 }
 
 func TestProcess_Runs(t *testing.T) {
-	p := start(t, "stty size; tty >/dev/null && echo terminal; read line; echo got $line; exit 5")
-	until(t, p, "24 80\r\nterminal\r\n")
+	p := start(t, "stty size; tty >/dev/null && echo terminal; stty -a | grep -o -- -*iutf8; read line; echo got $line; exit 5")
+	until(t, p, "24 80\r\nterminal\r\niutf8\r\n")
 	if _, err := p.Write([]byte("hello\r")); err != nil {
 		t.Fatal(err)
 	}
