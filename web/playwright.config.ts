@@ -7,7 +7,7 @@ const mockOrigin = 'http://127.0.0.1:4178'
 
 export default defineConfig({
   testDir: 'e2e',
-  outputDir: 'test-results',
+  outputDir: process.env.AGENT_HELM_TEST_RESULTS ?? 'test-results',
   fullyParallel: true,
   workers: 2,
   reporter: process.env.CI ? [['list'], ['html', { open: 'never' }]] : 'list',

@@ -82,7 +82,7 @@ export class MockServer {
     const method = init?.method ?? 'GET'
     const body: unknown = typeof init?.body === 'string' ? JSON.parse(init.body) : null
     this.requests.push({ method, path, body })
-    if (this.down && !path.includes('/stop')) throw new TypeError('the mock server is down')
+    if (this.down && !path.includes('/signal?')) throw new TypeError('the mock server is down')
     if (path === '/pair') {
       const { code, ticket } = body as { code?: string; ticket?: string }
       if (code !== 'AB3X9K' && ticket !== 'good') {

@@ -35,12 +35,13 @@ export function useAppUpdate(reload: () => void = () => location.reload()): AppU
 
   async function register() {
     try {
-      registration = await navigator.serviceWorker.register(trustedWorkerUrl())
+      const registered = await navigator.serviceWorker.register(trustedWorkerUrl())
+      watchWaiting(registered)
+      registered.addEventListener('updatefound', () => watchWaiting(registered))
+      registration = registered
     } catch {
-      return // Blocked by the browser or its settings: the app works without it.
+      // Blocked by the browser or its settings: the app works without it.
     }
-    watchWaiting(registration)
-    registration.addEventListener('updatefound', () => watchWaiting(registration!))
   }
 
   async function check() {

@@ -18,7 +18,7 @@ export interface Key {
 /** A place of the toolbar that is no key: a sticky modifier, the OS keyboard, the palette. */
 export type Place = Key | 'ctrl' | 'alt' | 'keyboard' | 'more'
 
-const esc: Key = { name: 'esc', label: 'Esc', spoken: 'Escape', above: { name: '`', label: '`' } }
+const esc: Key = { name: 'esc', label: 'Esc', spoken: 'Esc', above: { name: '`', label: '`' } }
 const tab: Key = { name: 'tab', label: 'Tab', spoken: 'Tab' }
 const backTab: Key = { name: 'shift+tab', label: '⇧Tab', spoken: 'Shift Tab' }
 const interrupt: Key = {

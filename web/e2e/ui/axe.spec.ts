@@ -1,0 +1,42 @@
+import AxeBuilder from '@axe-core/playwright'
+import { desk, expect, phone, test } from './app'
+
+test.use({ serviceWorkers: 'block' })
+
+const screens: Record<string, string> = {
+  sessions: '/',
+  'no host yet': '/?scene=no-hosts',
+  session: '/s/mac-mini/api-server',
+  'session as text': '/s/mac-mini/api-server?v=text',
+  'ended session': '/s/build-01/release-notes',
+  'stop sheet': '/s/mac-mini/api-server?sheet=stop',
+  'new session': '/?sheet=new',
+  hosts: '/hosts',
+  settings: '/settings',
+  pairing: '/welcome?scene=unpaired',
+}
+
+for (const [device, options] of Object.entries({ phone, desk })) {
+  for (const theme of ['dark', 'light', 'contrast']) {
+    test.describe(`${device}, ${theme}`, () => {
+      test.use(options)
+      for (const [name, path] of Object.entries(screens)) {
+        test(name, async ({ page }) => {
+          await page.addInitScript((chosen) => {
+            localStorage.setItem('agent-helm.prefs', JSON.stringify({ theme: chosen }))
+          }, theme)
+          await page.emulateMedia({ reducedMotion: 'reduce' })
+          await page.goto(path)
+          await page.getByRole('heading').first().waitFor()
+          const found = await new AxeBuilder({ page })
+            // What programs print is theirs; xterm raises its contrast by itself.
+            .exclude('.term-container')
+            .analyze()
+          expect(
+            found.violations.map((violation) => [violation.id, violation.nodes.map((node) => node.html)]),
+          ).toEqual([])
+        })
+      }
+    })
+  }
+}
