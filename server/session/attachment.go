@@ -185,6 +185,7 @@ func (a *Attachment) Detach() {
 		a.flow = flow{}
 		if i := slices.Index(s.attachments, a); i >= 0 {
 			s.attachments = slices.Delete(s.attachments, i, i+1)
+			s.rest()
 			s.changed(false)
 		}
 	})

@@ -29,12 +29,26 @@ func (s *Session) Connect(ctx context.Context, up Upstream, info wire.SessionInf
 	return call(ctx, s, func() wire.SessionResume {
 		s.up, s.asked, s.assembling = up, resumption{}, nil
 		s.faults = nil
-		s.wake()
 		s.facts.online(time.Now())
 		s.facts.update(info.Meta, time.Now())
+		if s.complete(info) {
+			s.changed(true)
+			return wire.SessionResume{Handle: info.Handle, From: info.End}
+		}
+		s.wake()
 		s.changed(true)
 		return s.resumeFrom(info)
 	})
+}
+
+// complete says that the session has ended and its saved terminal shows all of
+// it. That need not be read before somebody looks at it.
+func (s *Session) complete(info wire.SessionInfo) bool {
+	if s.terminal != nil || !s.facts.state.Ended() {
+		return false
+	}
+	saved, ok := s.load()
+	return ok && saved.Position == info.End
 }
 
 // resumeFrom decides where the host's stream goes on.
@@ -291,16 +305,28 @@ func (s *Session) askAgain() {
 	s.up.Resume(s.ring.End(), state)
 }
 
-// wake reads the saved terminal, once.
-func (s *Session) wake() {
-	if s.terminal != nil || s.config.Load == nil {
-		return
+// load reads the saved terminal. ok is false when there is none.
+func (s *Session) load() (saved server.SessionSnapshot, ok bool) {
+	if s.config.Load == nil {
+		return saved, false
 	}
 	saved, err := s.config.Load(s.ctx)
 	if err != nil {
 		if server.CodeOf(err) != server.CodeUnknownSession && !errors.Is(err, context.Canceled) {
 			s.logger.Error("saved terminal not read", logging.KeyError, err.Error())
 		}
+		return saved, false
+	}
+	return saved, true
+}
+
+// wake brings the saved terminal back.
+func (s *Session) wake() {
+	if s.terminal != nil {
+		return
+	}
+	saved, ok := s.load()
+	if !ok {
 		return
 	}
 	terminal, err := vt.Restore(saved.Data)
@@ -312,4 +338,21 @@ func (s *Session) wake() {
 	s.terminal = terminal
 	cols, rows := terminal.Size()
 	s.at(saved.Position, uint16(cols), uint16(rows))
+	s.saved, s.isSaved = saved.Position, true
+	if f := &s.facts; s.exit == nil && f.state == server.StateExited && f.exit != nil {
+		// It was saved when it had ended, so this is its end.
+		s.exit = &wire.Exit{Offset: saved.Position.Offset, Code: int32(f.exit.Code), Signal: f.exit.Signal.String()}
+	}
+}
+
+// rest drops the terminal again when it is saved as it is, nobody looks at it
+// and nothing will change it.
+func (s *Session) rest() bool {
+	idle := s.up == nil || s.facts.state.Ended()
+	if !idle || len(s.attachments) > 0 || s.terminal == nil || !s.primed || !s.isSaved || s.saved != s.ring.End() {
+		return false
+	}
+	s.facts.saved = s.summary(time.Now()).Record()
+	s.forget()
+	return true
 }

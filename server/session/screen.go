@@ -199,12 +199,7 @@ func (s *Session) Summary(ctx context.Context) (Summary, error) {
 // whether it did.
 func (s *Session) Rest(ctx context.Context, saved wire.Position) (bool, error) {
 	return call(ctx, s, func() bool {
-		idle := s.up == nil || s.facts.state.Ended()
-		if !idle || s.config.Load == nil || len(s.attachments) > 0 || s.ring.End() != saved {
-			return false
-		}
-		s.facts.saved = s.summary(time.Now()).Record()
-		s.forget()
-		return true
+		s.saved, s.isSaved = saved, s.config.Load != nil
+		return s.rest()
 	})
 }

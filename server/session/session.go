@@ -75,7 +75,10 @@ type Session struct {
 	ring     *ring.Ring
 	terminal *vt.Terminal // nil until there is something to show
 	// primed says that terminal and ring stand at one position of the stream.
-	primed      bool
+	primed bool
+	// saved is the position of what Load reads, if isSaved.
+	saved       wire.Position
+	isSaved     bool
 	up          Upstream
 	asked       resumption
 	assembling  []byte // pieces of a State that has not ended yet
