@@ -428,7 +428,7 @@ func TestRun_OtherSize(t *testing.T) {
 	expect[*wire.HolderAttach](f, nil)
 	f.holder.frames <- &wire.SizeOwner{Client: wire.ClientID{1}, Kind: wire.OwnerViewer, Cols: 54, Rows: 34}
 	f.paint("\x1b[20;1Hdeep down\x1b[?1h", 54, 34)
-	f.see("sized for a browser, 54×34")
+	f.see("ctrl+t take size")
 	shown := f.see("deep down")
 	if !strings.Contains(shown, "\x1b[?1049h") || !strings.Contains(f.see("\x1b[?1h"), "\x1b[?1h") {
 		t.Errorf("got %q", shown)

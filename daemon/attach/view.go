@@ -237,13 +237,15 @@ func (c *client) statusLine() string {
 			owner = "this window"
 		}
 	}
-	text := fmt.Sprintf(" %s · sized for %s, %d×%d", c.options.Name, owner, c.gridCols, c.gridRows)
+	// What can be done stands first: a narrow window cuts the rest.
+	text := " " + c.options.Name
 	if !c.options.ReadOnly {
-		text += " · " + takeKey.String() + " takes the size"
+		text += " · " + takeKey.String() + " take size"
 	}
 	if !c.options.Detach.IsNone() {
-		text += " · " + c.options.Detach.String() + " detaches"
+		text += " · " + c.options.Detach.String() + " detach"
 	}
+	text += fmt.Sprintf(" · sized for %s, %d×%d", owner, c.gridCols, c.gridRows)
 	text = clipText(text, c.cols)
 	return "\x1b[7m" + text + strings.Repeat(" ", max(c.cols-utf8.RuneCountInString(text), 0))
 }

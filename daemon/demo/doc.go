@@ -11,7 +11,8 @@
 //	         by ';', space, CR or LF: each becomes one line of the ledger file
 //	         ("key 17") and of the output ("key 17"). Whatever is no number
 //	         becomes "bad" and the quoted bytes. ^D ends it.
-//	echo     writes back every byte that it reads, unchanged. ^D ends it.
+//	echo     prints "echo ready", then writes back every byte that it reads,
+//	         unchanged. ^D ends it.
 //	flood    prints a given number of bytes of coloured, numbered lines, then
 //	         "flood done" and ends.
 //	deaf     never reads its input; prints "deaf" and stays.

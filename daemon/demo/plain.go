@@ -44,6 +44,10 @@ func readInput(ctx context.Context, terminal *tty.Terminal, take func([]byte) er
 }
 
 func runEcho(ctx context.Context, terminal *tty.Terminal) error {
+	// The terminal is raw now, which a test has to wait for.
+	if _, err := io.WriteString(terminal, "echo ready\r\n"); err != nil {
+		return err
+	}
 	return readInput(ctx, terminal, func(p []byte) error {
 		end := bytes.IndexByte(p, endOfInput)
 		if end >= 0 {

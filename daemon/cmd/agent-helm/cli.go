@@ -45,7 +45,7 @@ const description = `Run programs so that you can leave them, and come back from
 
 A session is a program in a terminal that stays when you close yours. Nothing else has to run for it: no daemon, no server. With a server you reach the same sessions from your phone.`
 
-const exitCodeHelp = `Exit codes: 0 done; 1 error; 2 wrong usage; 3 no such session; 4 the holder, daemon or server does not answer. When the program of run or attach ends while you watch, its own code (128 + n after signal n).`
+const exitCodeHelp = `Exit codes: 0 done; 1 error; 2 wrong usage; 3 no such session or program; 4 the holder, daemon or server does not answer. When the program of run or attach ends while you watch, its own code (128 + n after signal n).`
 
 // exit is panicked by kong's exit hook, which help and completion call.
 type exit int
