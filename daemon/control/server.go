@@ -148,7 +148,7 @@ func (s *Server) Serve(ctx context.Context, handler Handler) error {
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
 	defer cancel()
 	if server.Shutdown(ending) != nil {
-		server.Close() //nolint:errcheck // nothing is left to lose
+		server.Close()
 	}
 	serving.Wait()
 	return result

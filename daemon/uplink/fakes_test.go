@@ -234,16 +234,15 @@ func (f *fakeHolder) signal() {
 // state stands for internal/vt's: the whole stream so far, so that a test can
 // tell whether the server's copy is right.
 func (f *fakeHolder) state() []byte {
-	if f.small {
-		all := f.tail()
-		return append([]byte("state:"), all[max(len(all)-8192, 0):]...)
+	position := f.log.Start()
+	if end := f.log.End().Offset; f.small && end > 8192 {
+		position.Offset = max(position.Offset, end-8192)
 	}
-	return append([]byte("state:"), f.tail()...)
+	return append([]byte("state:"), f.from(position)...)
 }
 
-func (f *fakeHolder) tail() []byte {
+func (f *fakeHolder) from(position wire.Position) []byte {
 	var all []byte
-	position := f.log.Start()
 	for {
 		chunk, err := f.log.Read(position, 1<<20)
 		if err != nil || chunk.Next == position {

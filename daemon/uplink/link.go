@@ -134,7 +134,7 @@ func (l *link) complain(err error) {
 	if errors.Is(err, wire.ErrVersion) {
 		code = wire.CloseVersion
 	}
-	l.socket.Close(code, "") //nolint:errcheck // telling it is a courtesy
+	_ = l.socket.Close(code, "") // telling it is a courtesy
 }
 
 func (l *link) snapshot() []*session {

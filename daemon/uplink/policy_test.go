@@ -3,7 +3,6 @@ package uplink
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -296,7 +295,7 @@ func TestInput_AgesOnItsWay(t *testing.T) {
 		if last := r.server.live.acks[3]; last.Status != wire.InputLate && last.Status != wire.InputGap {
 			t.Errorf("a late input was answered by %+v", last)
 		}
-		if got := fmt.Sprint(h.written()[len(h.written())-1].Data); got == fmt.Sprint([]byte("waits")) {
+		if got := h.written(); string(got[len(got)-1].Data) == "waits" {
 			t.Error("a late input was written")
 		}
 	})

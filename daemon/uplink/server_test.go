@@ -25,14 +25,13 @@ const testToken = "ah_test_secret"
 // it has of each session across connections, as a server does, and notes every
 // breach of the stream's rules.
 type fakeServer struct {
-	mu       sync.Mutex
-	changed  chan struct{}
-	copies   map[string]*serverCopy
-	faults   []string
-	hellos   []*wire.HostHello
-	links    int // connections that said hello
-	live     *serverLink
-	sendNext uint64
+	mu      sync.Mutex
+	changed chan struct{}
+	copies  map[string]*serverCopy
+	faults  []string
+	hellos  []*wire.HostHello
+	links   int // connections that said hello
+	live    *serverLink
 
 	// script
 	refuse     func(w http.ResponseWriter) bool
@@ -63,7 +62,6 @@ type serverCopy struct {
 type serverLink struct {
 	socket *websocket.Conn
 	opened time.Time
-	mu     sync.Mutex
 	acks   []*wire.InputAck
 	frames []wire.Frame // everything but stream frames, in order
 	order  []wire.Frame // everything

@@ -178,7 +178,7 @@ type Uplink struct {
 // New returns an Uplink; Run makes it work.
 func New(options Options) *Uplink {
 	var instance [16]byte
-	rand.Read(instance[:]) //nolint:errcheck // it never fails: the runtime ends the program instead
+	_, _ = rand.Read(instance[:]) // it never fails: the runtime ends the program instead
 	log := options.Logger
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
