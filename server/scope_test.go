@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"errors"
 	"testing"
 )
 
@@ -83,7 +84,7 @@ func TestCodes_have_a_status_and_a_sentence(t *testing.T) {
 			t.Errorf("%s has no sentence", code)
 		}
 	}
-	if Code("nonsense").Status() != 500 || CodeOf(nil) != "" || CodeOf(json.Unmarshal(nil, nil)) != CodeInternal {
+	if Code("nonsense").Status() != 500 || CodeOf(nil) != "" || CodeOf(errors.New("disk on fire")) != CodeInternal {
 		t.Error("unknown codes are not internal")
 	}
 }

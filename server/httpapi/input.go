@@ -90,6 +90,11 @@ func (a *API) operationsOf(ctx context.Context, input *inputInput, key server.Se
 	if len(inputs) == 0 {
 		return nil, server.Errorf(server.CodeInvalid, "send text, keys or submit")
 	}
+	for _, one := range inputs {
+		if len(one.Data) > wire.MaxInput { // the schema counts characters
+			return nil, server.NewError(server.CodeTooLarge)
+		}
+	}
 	if input.Key == "" {
 		return inputs, nil
 	}
