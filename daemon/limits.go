@@ -23,8 +23,8 @@ const (
 	// HistoryLines is the scrollback that a holder's terminal keeps.
 	HistoryLines = 10_000
 	// ArchiveBytes bounds the holder's archive of lines that no program can
-	// erase. It holds HistoryLines of ordinary text; the server, which has
-	// fewer sessions to a megabyte, keeps more.
+	// erase: more than HistoryLines of ordinary text. A terminal made from the
+	// holder's state has the same bound.
 	ArchiveBytes = 1 << 20
 	// MaxQueuedInput bounds the input bytes that wait for a program that does
 	// not read, per session. One input larger than this is taken when nothing
