@@ -32,6 +32,7 @@ type fakeServer struct {
 	hellos  []*wire.HostHello
 	links   int // connections that said hello
 	live    *serverLink
+	pending *serverLink // said hello, and may wait for the welcome
 
 	// script
 	refuse     func(w http.ResponseWriter) bool
@@ -241,6 +242,7 @@ func (s *fakeServer) take(l *serverLink, f wire.Frame) []wire.Frame {
 	case *wire.HostHello:
 		s.hellos = append(s.hellos, f)
 		s.links++
+		s.pending = l
 		welcome := &wire.HostWelcome{Instance: "s", Version: "test", Host: "named by server"}
 		for _, info := range f.Sessions {
 			welcome.Resume = append(welcome.Resume, s.open(l, info))
