@@ -45,6 +45,8 @@ export interface AttachmentEvents {
   returned: ReturnedInput
   /** An input reached the program. */
   applied: number
+  /** It is over; nothing more comes of it. */
+  released: void
 }
 
 /** What an attachment needs of the link that carries it. */
@@ -265,6 +267,7 @@ export class Attachment {
     if (this.connected) this.carrier.send({ type: 'detach', handle: this.handle })
     this.connected = this.attached = false
     this.carrier.released(this)
+    this.emitter.emit('released', undefined)
     this.emitter.clear()
   }
 

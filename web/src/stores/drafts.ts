@@ -6,7 +6,7 @@ import {
   type ReturnReason,
 } from '@/link'
 import { defineStore } from 'pinia'
-import { reactive } from 'vue'
+import { onScopeDispose, reactive } from 'vue'
 import { names, readJSON, remove, writeJSON } from './storage'
 
 /** Text that was on its way to a program and came back. */
@@ -25,6 +25,9 @@ interface Draft {
 }
 
 const prefix = 'agent-helm.draft.'
+const onTheWay = 'agent-helm.on-the-way.'
+/** Tells this page's entries from those of pages that are gone. */
+const page = crypto.getRandomValues(new Uint32Array(1))[0]
 /** Drafts kept in this browser; the one not touched for the longest goes first. */
 const mostDrafts = 100
 /** The longest text that is kept across a reload, in characters. */
@@ -137,10 +140,63 @@ export const useDraftsStore = defineStore('drafts', () => {
     })
   }
 
-  /** Receives what comes back of an attachment's input, until the returned function is called. */
-  function follow(key: string, attachment: Attachment): () => void {
-    return attachment.on('returned', (back) => giveBack(key, back))
+  // --- input on its way when the page ends ----------------------------------------------------------------------------
+
+  /** Attachments with input that may be on its way. */
+  const followed = new Map<Attachment, string>()
+
+  /** Receives what comes back of an attachment's input, until it is released. */
+  function follow(key: string, attachment: Attachment): void {
+    followed.set(attachment, key)
+    attachment.on('returned', (back) => giveBack(key, back))
+    attachment.on('released', () => void followed.delete(attachment))
+    attachment.on('state', () => {
+      if (document.visibilityState === 'hidden') keepOnTheWay()
+    })
   }
+
+  /** A hidden page may be ended without a word; what is on its way then must not vanish with it. */
+  function keepOnTheWay(): void {
+    const texts = new Map<string, string>()
+    for (const [attachment, key] of followed) {
+      const text = describeInputs(attachment.state.pending)
+      if (text !== '') texts.set(key, [texts.get(key) ?? '', text].join('\n').trim())
+    }
+    if (texts.size === 0) remove(onTheWay + page)
+    else writeJSON(onTheWay + page, Object.fromEntries(texts))
+  }
+
+  /** What pages that are gone had on its way: nobody can say any more what became of it. */
+  function recover(): void {
+    for (const name of names(onTheWay)) {
+      const kept = readJSON(name)
+      remove(name)
+      if (typeof kept !== 'object' || kept === null) continue
+      for (const [key, text] of Object.entries(kept)) {
+        if (typeof text !== 'string') continue
+        change(key, (draft) => ({
+          ...draft,
+          returned: {
+            text: [draft.returned?.text ?? '', text].filter((part) => part !== '').join('\n'),
+            why: sentences.unconfirmed,
+            reason: 'unconfirmed',
+          },
+        }))
+      }
+    }
+  }
+
+  recover()
+  const listeners = new AbortController()
+  const { signal } = listeners
+  document.addEventListener(
+    'visibilitychange',
+    () => (document.visibilityState === 'hidden' ? keepOnTheWay() : remove(onTheWay + page)),
+    { signal },
+  )
+  window.addEventListener('pagehide', keepOnTheWay, { signal })
+  window.addEventListener('pageshow', () => remove(onTheWay + page), { signal })
+  onScopeDispose(() => listeners.abort())
 
   /** Whether anything unsent is here; the app does not reload itself then. */
   function anyText(): boolean {

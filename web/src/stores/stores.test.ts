@@ -1,4 +1,4 @@
-import type { LinkEvent, PendingInput, ReturnedInput } from '@/link'
+import type { Attachment, LinkEvent, PendingInput, ReturnedInput } from '@/link'
 import { inputKind, parseSession, type Session } from '@/wire'
 import { createPinia, setActivePinia } from 'pinia'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
@@ -73,6 +73,27 @@ describe('drafts', () => {
     expect(again.text('h/s')).toBe('old\nlater\nnew')
     expect(again.returned('h/s')).toBeNull()
     expect(again.anyText()).toBe(true)
+  })
+
+  it('keeps what was on its way when the page ended, and says that it is not known what became of it', () => {
+    const pending = [input(1, 'rm -r build', inputKind.submit)]
+    const listeners = new Map<string, () => void>()
+    const attachment = {
+      state: { pending },
+      on: (name: string, listener: () => void) => listeners.set(name, listener),
+    } as unknown as Attachment
+    useDraftsStore().follow('h/s', attachment)
+    window.dispatchEvent(new Event('pagehide'))
+    setActivePinia(createPinia())
+    const drafts = useDraftsStore()
+    expect(drafts.returned('h/s')).toBe('rm -r build')
+    expect(drafts.why('h/s')).toMatch(/not known/)
+    drafts.dropReturned('h/s')
+    pending.length = 0
+    listeners.get('released')?.()
+    window.dispatchEvent(new Event('pagehide'))
+    setActivePinia(createPinia())
+    expect(useDraftsStore().returned('h/s')).toBeNull()
   })
 
   it('keeps no more than a hundred, and drops what it cannot read', () => {

@@ -1,4 +1,5 @@
 import type { Terminal } from '@xterm/xterm'
+import { hyperlinkAt } from './links'
 import { createTouchLayer } from './touch'
 import type { TerminalEvents } from './terminal'
 import { cellSize, type Viewport } from './viewport'
@@ -103,7 +104,7 @@ export function bindGestures(
       pageRest = wheelRest = 0
       if (term.hasSelection()) return term.clearSelection()
       const at = cellAt(x, y)
-      const url = at && urlAt(term.buffer.active, at.x, at.y, term.cols)
+      const url = at && (hyperlinkAt(term, at.x, at.y) ?? urlAt(term.buffer.active, at.x, at.y, term.cols))
       if (url) target.openLink(url)
       else target.emit('tap', { x, y })
     },

@@ -11,6 +11,19 @@ export function safeLink(text: string): string | null {
   }
 }
 
+/** The target of the hyperlink (OSC 8) at a cell, which its text may disguise. xterm's public interface has no word for it. */
+export function hyperlinkAt(term: Terminal, x: number, y: number): string | null {
+  const cell = term.buffer.active.getLine(y)?.getCell(x) as { extended?: { urlId?: number } } | undefined
+  const id = cell?.extended?.urlId
+  if (id === undefined || id === 0) return null
+  const core = (
+    term as unknown as {
+      _core?: { _oscLinkService?: { getLinkData?(id: number): { uri: string } | undefined } }
+    }
+  )._core
+  return core?._oscLinkService?.getLinkData?.(id)?.uri ?? null
+}
+
 /** Finds addresses in the text for the mouse pointer, over the wraps of a line too. */
 export function linkProvider(term: Terminal, open: (text: string) => void): ILinkProvider {
   return {
