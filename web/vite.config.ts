@@ -80,6 +80,8 @@ export default defineConfig(() => {
     ],
     server: {
       host: '127.0.0.1',
+      // The table of terminal queries is internal/vt's, above this folder.
+      fs: { allow: ['..'] },
       proxy: { '/api': { target: 'http://127.0.0.1:7777', ws: true } },
     },
     preview: { headers: { 'Content-Security-Policy': contentSecurityPolicy } },
