@@ -55,7 +55,7 @@ func startOracle(tb testing.TB) *oracle {
 		folder = "../../web"
 	}
 	for _, p := range []string{"@xterm/headless", "@xterm/addon-unicode11"} {
-		if _, err := os.Stat(filepath.Join(folder, "node_modules", p)); err != nil {
+		if _, err := os.Stat(filepath.Join(folder, "node_modules", p, "package.json")); err != nil {
 			tb.Skipf("%s is not installed in web/node_modules: run npm install there", p)
 		}
 	}

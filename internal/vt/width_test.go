@@ -19,7 +19,7 @@ func TestRuneWidth(t *testing.T) {
 	if folder == "" {
 		folder = "../../web"
 	}
-	if _, err := os.Stat(filepath.Join(folder, "node_modules/@xterm/addon-unicode11")); err != nil {
+	if _, err := os.Stat(filepath.Join(folder, "node_modules/@xterm/addon-unicode11/package.json")); err != nil {
 		t.Skip("@xterm/addon-unicode11 is not installed in web/node_modules: run npm install there")
 	}
 	cmd := exec.Command("node", "--input-type=commonjs", "-e", `
