@@ -41,7 +41,7 @@ func TestFault_credentials(t *testing.T) {
 		{"no credential", http.Header{}, "/api/sessions", http.StatusUnauthorized},
 		{"wrong token", http.Header{"Authorization": {"Bearer ah_0123456789ab_0123456789"}}, "/api/sessions", http.StatusUnauthorized},
 		{"token in another scheme", http.Header{"Authorization": {"Basic " + s.Token}}, "/api/sessions", http.StatusUnauthorized},
-		{"hostile Origin with a token is refused where cookies would be", http.Header{"Origin": {"https://evil.example"}}, "/api/ws", http.StatusUnauthorized},
+		{"hostile Origin is refused before any credential is looked at", http.Header{"Origin": {"https://evil.example"}}, "/api/ws", http.StatusForbidden},
 		{"health needs none", http.Header{}, "/api/health", http.StatusOK},
 	} {
 		request, err := http.NewRequestWithContext(s.Context(), http.MethodGet, s.URL+test.path, nil)

@@ -120,54 +120,89 @@ func checkHealth(ctx context.Context, address string) error {
 
 type doctorCommand struct{ dataFlag }
 
+// findings are what doctor has found so far.
+type findings struct {
+	out    io.Writer
+	failed int
+}
+
+// check prints what is right, or what is wrong and what to do.
+func (f *findings) check(what string, err error) bool {
+	if err != nil {
+		f.failed++
+		fmt.Fprintf(f.out, "✗ %s: %s\n", what, sentence(err))
+		return false
+	}
+	fmt.Fprintf(f.out, "✓ %s\n", what)
+	return true
+}
+
+// advise prints what may be as it is.
+func (f *findings) advise(what, advice string) {
+	if advice == "" {
+		fmt.Fprintf(f.out, "✓ %s\n", what)
+		return
+	}
+	fmt.Fprintf(f.out, "· %s: %s\n", what, advice)
+}
+
 // Run checks one thing after the other and fails when one is wrong.
 func (c *doctorCommand) Run(ctx context.Context, std streams) error {
-	failed := 0
-	report := func(what string, err error) bool {
-		if err != nil {
-			failed++
-			fmt.Fprintf(std.out, "✗ %s: %s\n", what, sentence(err))
-			return false
-		}
-		fmt.Fprintf(std.out, "✓ %s\n", what)
-		return true
-	}
+	found := &findings{out: std.out}
 	fmt.Fprintf(std.out, "agent-helm-server %s, %s/%s, %s\n", buildinfo.Version(), runtime.GOOS, runtime.GOARCH, c.Data)
 	data, err := c.openConsole(ctx)
-	if report("data directory and database", err) {
-		c.checkData(ctx, data, report)
-		if err := data.close(nil); err != nil {
+	if found.check("data directory and database", err) {
+		if err := data.close(c.checkData(ctx, data, found)); err != nil {
 			return err
 		}
 	}
-	if failed > 0 {
-		return fmt.Errorf("%d of the checks failed", failed)
+	if found.failed > 0 {
+		return fmt.Errorf("%d of the checks failed", found.failed)
 	}
 	return nil
 }
 
-func (c *doctorCommand) checkData(ctx context.Context, data *console, report func(string, error) bool) {
+func (c *doctorCommand) checkData(ctx context.Context, data *console, found *findings) error {
 	bad, err := data.store.VerifyAudit(ctx)
 	if err == nil && bad != 0 {
 		err = fmt.Errorf("line %d does not fit its predecessors: somebody changed the audit log", bad)
 	}
-	report("audit log is whole", err)
+	found.check("audit log is whole", err)
 	listen, err := data.store.Setting(ctx, server.SettingListenURL)
-	if err == nil && listen == "" {
-		err = errors.New("it has not run on this data directory yet: start it with agent-helm-server serve")
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		err = checkHealth(ctx, listen)
+	if listen == "" {
+		found.check("server answers", errors.New("it has not run on this data directory yet: start it with agent-helm-server serve"))
+		return nil
 	}
-	report("server answers at "+listen, err)
+	found.check("server answers at "+listen, checkHealth(ctx, listen))
 	base, err := data.linkBase(ctx)
-	if err == nil && !reachable(base) {
-		err = fmt.Errorf("%s is for this machine only: give serve a --public-url, or --listen on the network, if phones shall reach it", base)
+	if err != nil {
+		return err
 	}
-	report("phones can reach it", err)
+	advice := ""
+	if !reachable(base) {
+		advice = base + " is for this machine only; phones need a --public-url, or --listen on the network"
+	}
+	found.advise("phones can reach it", advice)
 	devices, err := data.auth.Devices(ctx)
-	if err == nil && len(devices) == 0 {
-		err = errors.New("none: agent-helm-server link prints a link for one")
+	if err != nil {
+		return err
 	}
-	report("a browser is paired", err)
+	advice = ""
+	if len(devices) == 0 {
+		advice = "none yet; agent-helm-server link prints a link for one"
+	}
+	found.advise("a browser is paired", advice)
+	hosts, err := data.store.Hosts(ctx)
+	if err != nil {
+		return err
+	}
+	advice = ""
+	if len(hosts) == 0 {
+		advice = "none yet; agent-helm-server pair --host prints a code for one"
+	}
+	found.advise("a host is enrolled", advice)
+	return nil
 }
