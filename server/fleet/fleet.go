@@ -36,7 +36,7 @@ type Config struct {
 	// Logger gets faults and who comes and goes; nil discards.
 	Logger *slog.Logger
 	// RingBytes is how many of the newest bytes of each session are kept for
-	// viewers that resume; 0 is 1 MiB.
+	// viewers while output comes; 0 is 4 MiB.
 	RingBytes int
 }
 

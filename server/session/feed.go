@@ -284,6 +284,32 @@ func (s *Session) exited(f *wire.Exit) {
 	s.changed(true)
 }
 
+// tidy gives back what a flood took once the session is quiet: no viewer
+// resumes from further back than resumeLimit.
+func (s *Session) tidy() {
+	start, end := s.ring.Start(), s.ring.End()
+	if end.Offset-start.Offset <= resumeLimit {
+		return
+	}
+	keep := wire.Position{Offset: end.Offset - resumeLimit, Marks: end.Marks}
+	small := ring.New(s.config.Ring)
+	if s.stale(keep) {
+		keep = end // a mark lies between, which nobody resumes across
+	}
+	small.Reset(keep)
+	for keep != end {
+		chunk, err := s.ring.Read(keep, resumeLimit)
+		if err != nil {
+			return
+		}
+		if _, err := small.Append(keep.Offset, chunk.Data); err != nil {
+			return
+		}
+		keep = chunk.Next
+	}
+	s.ring = small
+}
+
 func (s *Session) acknowledge() {
 	if s.up != nil {
 		s.up.Acknowledge(s.ring.End().Offset)

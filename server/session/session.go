@@ -16,7 +16,9 @@ import (
 )
 
 const (
-	defaultRing = 1 << 20
+	// defaultRing is what a viewer that keeps up may fall behind for a moment:
+	// 50 ms of the fastest program. It is held during floods only, see tidy.
+	defaultRing = 4 << 20
 	// mailboxSize is small: whoever feeds a session may wait for it, because it
 	// waits for nobody.
 	mailboxSize = 16
@@ -47,8 +49,8 @@ type Upstream interface {
 type Config struct {
 	Key      server.SessionKey
 	HostName string
-	// Ring is how many of the newest bytes are kept for viewers that resume; 0
-	// is 1 MiB.
+	// Ring is how many of the newest bytes are kept for viewers while output
+	// comes; 0 is 4 MiB. A quiet session keeps at most 256 KiB.
 	Ring int
 	// Changed is told of changes on the session's goroutine, at most four times
 	// a second, ends at once. It must not block and must not call the session.

@@ -402,6 +402,55 @@ func TestAttach_resumes(t *testing.T) {
 	})
 }
 
+// What a flood took is given back; a viewer that was a moment behind still
+// resumes.
+func TestSession_isSmallWhenQuiet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTestSession(t, Config{})
+		connect(t, s)
+		block := strings.Repeat(strings.Repeat("x", 79)+"\n", 1000)
+		var offset uint64
+		for offset < 8<<20 {
+			s.Feed(output(offset, block))
+			offset += uint64(len(block))
+		}
+		held := func() uint64 {
+			n, err := call(t.Context(), s, func() uint64 { return s.ring.End().Offset - s.ring.Start().Offset })
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		if n := held(); n != defaultRing {
+			t.Errorf("%d bytes held in a flood", n)
+		}
+		time.Sleep(2 * quietAfter)
+		if n := held(); n != resumeLimit {
+			t.Errorf("%d bytes held when quiet", n)
+		}
+		from := wire.Position{Offset: offset - 1000}
+		v := attach(t, s, AttachOptions{From: &from})
+		v.terminal = vt.New(vt.Options{Cols: 80, Rows: 24})
+		v.receive(true)
+		if v.attached.Mode != wire.AttachedDelta || v.position.Offset != offset {
+			t.Errorf("%+v, drawn until %+v", v.attached, v.position)
+		}
+		// Across a change of the size nobody resumes.
+		s.Feed(output(offset, block+block+block+block))
+		offset += uint64(4 * len(block))
+		s.Feed(&wire.Resize{Handle: 1, Offset: offset, Ordinal: 1, Cols: 90, Rows: 20})
+		s.Feed(output(offset, "end"))
+		time.Sleep(2 * quietAfter)
+		if n := held(); n != 0 {
+			t.Errorf("%d bytes held behind a resize", n)
+		}
+		s.Feed(output(offset+3, "!"))
+		late := attach(t, s, AttachOptions{Handle: 9})
+		late.receive(true)
+		sameScreen(t, s, late)
+	})
+}
+
 func TestAttach_isBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTestSession(t, Config{})

@@ -125,9 +125,6 @@ func (r *reporter) wakeAt(at, now time.Time) {
 // changed says that something that is shown may have changed; important things
 // are told at once.
 func (s *Session) changed(important bool) {
-	if s.config.Changed == nil {
-		return
-	}
 	now := time.Now()
 	if important {
 		s.report(now)
@@ -148,9 +145,14 @@ func (s *Session) reportDue() {
 func (s *Session) report(now time.Time) {
 	r := &s.reporter
 	summary := s.summary(now)
-	if summary.Session.Status.Source == server.SourceActivity && summary.Session.Status.Kind == server.StatusWorking {
+	quietAt := s.facts.activeAt.Add(quietAfter + time.Millisecond)
+	working := summary.Session.Status.Source == server.SourceActivity && summary.Session.Status.Kind == server.StatusWorking
+	switch flooded := s.ring.End().Offset-s.ring.Start().Offset > resumeLimit; {
+	case flooded && !now.Before(quietAt):
+		s.tidy()
+	case flooded, working:
 		// Look again when it may have fallen quiet.
-		r.wakeAt(s.facts.activeAt.Add(quietAfter+time.Millisecond), now)
+		r.wakeAt(quietAt, now)
 	}
 	if !r.lastAt.IsZero() {
 		before, after := r.last, summary
@@ -161,5 +163,7 @@ func (s *Session) report(now time.Time) {
 		}
 	}
 	r.last, r.lastAt = summary, now
-	s.config.Changed(summary)
+	if s.config.Changed != nil {
+		s.config.Changed(summary)
+	}
 }
