@@ -140,7 +140,7 @@ func FuzzLink_Take(f *testing.F) {
 	f.Fuzz(func(t *testing.T, message []byte) {
 		host := newFakeHost()
 		u := New(Options{Sessions: host, Policy: func() (daemon.Policy, error) { return daemon.DefaultPolicy(), nil }})
-		l := newLink(u, nil, func() {})
+		l := newLink(u, daemon.HostConfig{}, nil, func() {})
 		l.group, l.welcomed = new(errgroup.Group), true
 		l.add(daemon.Session{ID: daemon.NewSessionID()})
 		// Whatever comes, it ends in an error or in nothing.

@@ -35,6 +35,9 @@ const (
 // holds may have been typed long ago. The senders have it and decide anew.
 var errSlept = errors.New("the computer slept or its clock was set")
 
+// errPairingChanged ends a link because this host was paired anew, or unpaired.
+var errPairingChanged = errors.New("this host's pairing changed")
+
 var errSilent = fmt.Errorf("the server was silent for %v", wire.HeartbeatTimeout)
 
 // errProtocol is a fault in what the server sent.
@@ -47,6 +50,7 @@ func (e *errProtocol) Unwrap() error { return e.err }
 type link struct {
 	// static
 	u      *Uplink
+	config daemon.HostConfig
 	socket *websocket.Conn
 	box    *outbox
 	opened time.Time
@@ -74,9 +78,9 @@ type link struct {
 	ready chan struct{}
 }
 
-func newLink(u *Uplink, socket *websocket.Conn, proved func()) *link {
+func newLink(u *Uplink, config daemon.HostConfig, socket *websocket.Conn, proved func()) *link {
 	return &link{
-		u: u, socket: socket, box: newOutbox(time.Now), opened: time.Now(), proved: proved,
+		u: u, config: config, socket: socket, box: newOutbox(time.Now), opened: time.Now(), proved: proved,
 		calls:    make(chan struct{}, maxCalls),
 		sessions: make(map[uint32]*session), byID: make(map[string]*session),
 		pings: make(map[uint64]time.Time), ready: make(chan struct{}),
@@ -326,7 +330,7 @@ func (l *link) ping() error {
 }
 
 // heartbeat pings at once after the welcome, whose Pong proves the round trip,
-// and then regularly. It also ends the link when the policy forbids watching.
+// and then regularly. It also looks whether the link is still wanted.
 func (l *link) heartbeat(ctx context.Context) error {
 	ticker := time.NewTicker(wire.Heartbeat)
 	defer ticker.Stop()
@@ -335,19 +339,42 @@ func (l *link) heartbeat(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+	if err := l.ping(); err != nil {
+		return err
+	}
 	for {
-		if err := l.ping(); err != nil {
-			return err
-		}
 		select {
 		case <-ticker.C:
+			if err := l.ping(); err != nil {
+				return err
+			}
+		case <-l.u.nudged:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		if !l.u.policy().Watch {
-			return &refusal{errNotWatched}
+		if err := l.stillWanted(); err != nil {
+			return err
 		}
 	}
+}
+
+// stillWanted ends a link that the policy forbids now, or that belongs to
+// another pairing than this host's present one.
+func (l *link) stillWanted() error {
+	if !l.u.policy().Watch {
+		return &refusal{errNotWatched}
+	}
+	config, err := l.u.options.Config()
+	switch {
+	case errors.Is(err, daemon.ErrNotPaired):
+		return errPairingChanged
+	case err != nil:
+		// A damaged file says nothing about the link; the next attempt tells of it.
+		return nil
+	case config != l.config:
+		return errPairingChanged
+	}
+	return nil
 }
 
 // manage announces sessions that come, change and go.

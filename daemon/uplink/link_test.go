@@ -481,7 +481,7 @@ func TestLink_ServerAsksAgainInTheMiddle(t *testing.T) {
 }
 
 func TestSession_ListedMetadataIsOlderThanTheHolders(t *testing.T) {
-	l := newLink(New(Options{Sessions: newFakeHost()}), nil, func() {})
+	l := newLink(New(Options{Sessions: newFakeHost()}), daemon.HostConfig{}, nil, func() {})
 	s := l.add(daemon.Session{ID: "x"})
 	meta := func(state daemon.State, blocked bool) wire.SessionMeta {
 		return wire.SessionMeta{Name: "n", State: string(state), InputBlocked: blocked}

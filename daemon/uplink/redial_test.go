@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -320,4 +321,48 @@ func TestRun_PlainHTTPOffLoopback(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestRun_PairedAnewWhileConnected(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		var mu sync.Mutex
+		config, pairing := daemon.HostConfig{Server: "http://127.0.0.1:1", HostID: "h", Name: "n", Token: testToken}, error(nil)
+		set := func(c daemon.HostConfig, err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			config, pairing = c, err
+			r.uplink.Nudge()
+		}
+		r.uplink.options.Config = func() (daemon.HostConfig, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			return config, pairing
+		}
+		r.start(t)
+		r.connected(t)
+		synctest.Wait()
+		// A nudge for another reason, or a file that cannot be read, changes nothing.
+		r.uplink.Nudge()
+		synctest.Wait()
+		set(config, errors.New("damaged"))
+		synctest.Wait()
+		if status := r.uplink.Status(); status.State != StateConnected || r.net.dialled() != 1 {
+			t.Fatalf("status is %+v", status)
+		}
+		before, old := time.Now(), r.server.live
+		other := config
+		other.Server = "http://127.0.0.1:2"
+		set(other, nil)
+		r.server.wait(t, "another link", func() bool { return r.server.live != old })
+		synctest.Wait()
+		if status := r.uplink.Status(); status.Server != other.Server || time.Since(before) > 0 {
+			t.Errorf("after %v the status is %+v", time.Since(before), status)
+		}
+		set(daemon.HostConfig{}, daemon.ErrNotPaired)
+		synctest.Wait()
+		if status := r.uplink.Status(); status.State != StateUnpaired || status.Server != "" {
+			t.Errorf("after unpairing the status is %+v", status)
+		}
+	})
 }

@@ -202,7 +202,8 @@ func (u *Uplink) Status() Status {
 	return status
 }
 
-// Nudge makes the next attempt start now, for instance after pairing.
+// Nudge says that the pairing or the policy may have changed: a link that is
+// not wanted any more ends, and a waiting attempt starts now.
 func (u *Uplink) Nudge() {
 	select {
 	case u.nudged <- struct{}{}:
@@ -234,6 +235,10 @@ func (u *Uplink) Run(ctx context.Context) error {
 		ended := u.connect(ctx, proved)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
+		}
+		if errors.Is(ended.err, errPairingChanged) {
+			u.log.Info("pairing changed")
+			continue
 		}
 		var wait time.Duration
 		switch {
@@ -314,7 +319,7 @@ func (u *Uplink) connect(ctx context.Context, proved func()) ended {
 	if err != nil {
 		return classify(err)
 	}
-	l := newLink(u, socket, proved)
+	l := newLink(u, config, socket, proved)
 	u.setCurrent(l)
 	err = l.run(ctx)
 	u.setCurrent(nil)
