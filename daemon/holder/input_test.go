@@ -3,6 +3,7 @@ package holder_test
 import (
 	"bytes"
 	"encoding/hex"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -334,5 +335,38 @@ func TestPing(t *testing.T) {
 			}
 			return
 		}
+	}
+}
+
+// TestInput_WholeAmongAnswers: the terminal's answers never come into the
+// middle of an input.
+func TestInput_WholeAmongAnswers(t *testing.T) {
+	dirs := testDirs(t)
+	session := startProgram(t, dirs, "nosy")
+	r := attach(t, dirs, session.ID, wire.HolderAttach{Want: wire.WantStream})
+	r.untilOutput("ready\r\n")
+	y := r.typist()
+	large := strings.Repeat("0123456789abcdef", 8<<10)
+	for range 3 {
+		y.applied(wire.InputPaste, large)
+	}
+	y.applied(wire.InputBytes, "$")
+	queries := regexp.MustCompile(`\x1b\[6n`)
+	typed := func() string {
+		_, text, _ := strings.Cut(string(r.output), "ready\r\n")
+		text = strings.ReplaceAll(strings.ReplaceAll(queries.ReplaceAllString(text, ""), "ready\r\n", ""), "|", "")
+		decoded, _ := hex.DecodeString(text)
+		return string(decoded)
+	}
+	hexEnd := []byte(hex.EncodeToString([]byte("$")))
+	r.until("the last key", func() bool { return bytes.Contains(tail(r.output), hexEnd) && strings.Contains(typed(), "$") })
+	answers := regexp.MustCompile(`\x1b\[\d+;\d+R`)
+	got := typed()
+	got = got[:strings.Index(got, "$")]
+	if n := strings.Count(got, large); n != 3 {
+		t.Errorf("%d of 3 pastes came whole", n)
+	}
+	if rest := answers.ReplaceAllString(strings.ReplaceAll(got, large, ""), ""); rest != "" {
+		t.Errorf("between them came %q", rest)
 	}
 }

@@ -415,3 +415,21 @@ func TestStart_Elsewhere(t *testing.T) {
 		t.Errorf("the holder's environment: %q, %v", environ, err)
 	}
 }
+
+// TestStart_AnyBytes: arguments, environment and directory need not be UTF-8.
+func TestStart_AnyBytes(t *testing.T) {
+	dirs := testDirs(t)
+	odd := filepath.Join(t.TempDir(), "d\xe4")
+	if err := os.Mkdir(odd, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	session := start(t, dirs, daemon.Spec{
+		Argv: []string{"sh", "-c", `printf '%s %s ' "$1" "$ODD"; pwd`, "sh", "a\xffb"}, Cwd: odd,
+		Env: []string{"PATH=" + os.Getenv("PATH"), "ODD=c\xfe\x80d"},
+	})
+	r := attach(t, dirs, session.ID, wire.HolderAttach{Want: wire.WantStream})
+	r.untilExit()
+	if got, want := string(r.output), "a\xffb c\xfe\x80d "+odd+"\r\n"; got != want {
+		t.Errorf("output %q, expected %q", got, want)
+	}
+}

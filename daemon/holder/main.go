@@ -41,10 +41,43 @@ const (
 	lingerMost  = 30 * time.Second
 )
 
-// order is what Start writes to a holder's standard input.
+// order is what Start writes to a holder's standard input. What the program is
+// given need not be UTF-8, which JSON text must be, so it travels as bytes.
 type order struct {
 	Dirs daemon.Dirs `json:"dirs"`
-	Spec daemon.Spec `json:"spec"`
+	Spec daemon.Spec `json:"spec"` // without Argv, Env and Cwd
+	Argv [][]byte    `json:"argv"`
+	Env  [][]byte    `json:"env"`
+	Cwd  []byte      `json:"cwd"`
+}
+
+func newOrder(dirs daemon.Dirs, spec daemon.Spec) order {
+	o := order{Dirs: dirs, Spec: spec, Argv: toBytes(spec.Argv), Env: toBytes(spec.Env), Cwd: []byte(spec.Cwd)}
+	o.Spec.Argv, o.Spec.Env, o.Spec.Cwd = nil, nil, ""
+	return o
+}
+
+// spec is the whole spec again.
+func (o order) spec() daemon.Spec {
+	spec := o.Spec
+	spec.Argv, spec.Env, spec.Cwd = toStrings(o.Argv), toStrings(o.Env), string(o.Cwd)
+	return spec
+}
+
+func toBytes(list []string) [][]byte {
+	converted := make([][]byte, len(list))
+	for i, s := range list {
+		converted[i] = []byte(s)
+	}
+	return converted
+}
+
+func toStrings(list [][]byte) []string {
+	converted := make([]string, len(list))
+	for i, b := range list {
+		converted[i] = string(b)
+	}
+	return converted
 }
 
 // report is what the holder answers on its standard output, once.
@@ -92,7 +125,8 @@ func hold(in io.Reader, out io.WriteCloser) error {
 
 // begin starts the program and listens.
 func begin(o order) (*session, *socket, error) {
-	if err := o.Spec.Validate(); err != nil {
+	spec := o.spec()
+	if err := spec.Validate(); err != nil {
 		return nil, nil, err
 	}
 	// A session of its own: the caller's terminal and its signals are not ours.
@@ -106,8 +140,7 @@ func begin(o order) (*session, *socket, error) {
 	// Handled, not ignored: an ignored signal would be ignored by the program.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT)
 
-	environment := o.Spec.Env
-	spec := o.Spec
+	environment := spec.Env
 	spec.Env = nil
 	directory := o.Dirs.SessionDir(spec.ID)
 	if info, err := os.Stat(spec.Cwd); err != nil || !info.IsDir() {

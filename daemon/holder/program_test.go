@@ -43,6 +43,10 @@ func program(name string, arguments []string) int {
 		return sizes()
 	case "groups":
 		return groups()
+	case "nosy":
+		return nosy()
+	case "reopener":
+		return reopener()
 	case "upgraded":
 		return upgraded()
 	case "stranger":
@@ -315,5 +319,32 @@ func upgraded() int {
 		return 1
 	}
 	fmt.Println("started")
+	return 0
+}
+
+// nosy is hexEcho that asks for the cursor's position all the time.
+func nosy() int {
+	ready()
+	go func() {
+		for {
+			os.Stdout.WriteString("\x1b[6n")
+			time.Sleep(200 * time.Microsecond)
+		}
+	}()
+	return hexEcho()
+}
+
+// reopener closes its terminal and opens it again later.
+func reopener() int {
+	ready()
+	for fd := range 3 {
+		syscall.Close(fd)
+	}
+	time.Sleep(50 * time.Millisecond)
+	terminal, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+	if err != nil {
+		return 1
+	}
+	terminal.WriteString("again\r\n")
 	return 0
 }

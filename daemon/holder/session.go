@@ -29,6 +29,10 @@ const (
 	// drainTime bounds how long output is awaited after the program ended, from
 	// other processes that still have its terminal.
 	drainTime = 2 * time.Second
+	// minReopen and maxReopen are how often a terminal that nobody has open is
+	// looked at while its program still runs.
+	minReopen = 10 * time.Millisecond
+	maxReopen = 500 * time.Millisecond
 	// minColumns is the narrowest terminal that internal/vt emulates.
 	minColumns = 2
 )
@@ -102,10 +106,12 @@ func newTerminal(cols, rows uint16) *vt.Terminal {
 // read takes the program's output until it has ended, then records the end.
 func (s *session) read() {
 	buffer := make([]byte, readSize)
+	wait := minReopen
 	for {
 		n, err := s.process.Read(buffer)
 		if n > 0 {
 			s.take(buffer[:n])
+			wait = minReopen
 		}
 		if errors.Is(err, pty.ErrInterrupted) {
 			if s.draining.Load() {
@@ -126,11 +132,12 @@ func (s *session) read() {
 		}
 		// Nobody has the terminal open: the program has ended, or is between
 		// closing and opening it.
-		pause := time.NewTimer(20 * time.Millisecond)
+		pause := time.NewTimer(wait)
 		select {
 		case <-s.process.Exited():
 			pause.Stop()
 		case <-pause.C:
+			wait = min(2*wait, maxReopen)
 			continue
 		}
 		break

@@ -101,7 +101,7 @@ func checkRoom(dirs daemon.Dirs) error {
 }
 
 func startHolder(ctx context.Context, dirs daemon.Dirs, spec daemon.Spec) (daemon.Session, error) {
-	input, err := json.Marshal(order{Dirs: dirs, Spec: spec})
+	input, err := json.Marshal(newOrder(dirs, spec))
 	if err != nil {
 		return daemon.Session{}, fmt.Errorf("encode order: %w", err)
 	}

@@ -2,8 +2,10 @@ package holder_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -271,3 +273,55 @@ func TestStream_TwoReaders(t *testing.T) {
 }
 
 func screen(terminal *vt.Terminal) string { return terminal.Text(vt.TextOptions{}) }
+
+// TestStream_Reopened: a program may close its terminal and open it again.
+func TestStream_Reopened(t *testing.T) {
+	dirs := testDirs(t)
+	session := startProgram(t, dirs, "reopener")
+	r := attach(t, dirs, session.ID, wire.HolderAttach{Want: wire.WantStream})
+	r.untilExit()
+	if string(r.output) != "ready\r\nagain\r\n" || r.exit.Code != 0 {
+		t.Errorf("output %q, exit %+v", r.output, r.exit)
+	}
+}
+
+// TestConnections_Bounds: who does not read is disconnected, too many are
+// refused, and neither leaves anything behind.
+func TestConnections_Bounds(t *testing.T) {
+	dirs, session, r := hexSession(t)
+	descriptors := func() int {
+		entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", session.HolderPID))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(entries)
+	}
+	before := descriptors()
+	deaf := dial(t, dirs, session.ID, wire.RoleTool)
+	for {
+		// A Pong is larger than a Ping with a small stamp; it is not read.
+		if err := deaf.Send(&wire.Ping{Nonce: 1 << 63}, &wire.RPC{ID: 1, Method: wire.MethodInfo}); err != nil {
+			break
+		}
+	}
+	var open []*holder.Client
+	for {
+		client, err := holder.Dial(t.Context(), dirs, session.ID, wire.RoleTool)
+		if err != nil {
+			var fault *wire.Fault
+			if !errors.As(err, &fault) || fault.Code != wire.CodeLimit {
+				t.Errorf("connection %d: %v", len(open), err)
+			}
+			break
+		}
+		open = append(open, client)
+	}
+	if len(open) < daemon.MaxHolderConnections-3 || len(open) > daemon.MaxHolderConnections {
+		t.Errorf("%d connections", len(open))
+	}
+	r.typist().applied(wire.InputBytes, "x")
+	for _, client := range open {
+		client.Close()
+	}
+	eventually(t, "descriptors are closed", func() bool { return descriptors() <= before })
+}
