@@ -417,7 +417,7 @@ func (c *client) takeState(f *wire.State) {
 	c.hint, c.hintOver = nil, nil
 	c.output = newPipeline(c.options.Clipboard)
 	c.outbox.putReset(pushTitle + c.history(session) + c.emptyScreen())
-	c.outbox.putOutput(c.output.filter(session.Repaint()), f.Position.Offset)
+	c.outbox.putOutput(c.output.filter(portable(session.Repaint())), f.Position.Offset)
 	c.outbox.put(keyboardModes(session.Modes()) + watchFocus)
 	c.showHint(session)
 }
@@ -564,7 +564,7 @@ func (c *client) suspend() {
 	c.closeOutbox(true)
 	c.writeLeaving(leaveBelow, 0)
 	_ = c.terminal.Restore()
-	_ = unix.Kill(os.Getpid(), unix.SIGSTOP)
+	c.stopUntilContinued()
 	_ = c.terminal.Raw()
 	c.cols, c.rows = c.terminal.Size()
 	c.view, c.hint, c.hintOver = nil, nil, nil
@@ -575,6 +575,17 @@ func (c *client) suspend() {
 		c.claim(wire.ClaimResize)
 	}
 	c.repaint()
+}
+
+// stopUntilContinued stops this process, which the shell notices, and returns
+// after it was continued. The stop takes effect only some time after the call.
+func (c *client) stopUntilContinued() {
+	continued := make(chan os.Signal, 1)
+	signal.Notify(continued, unix.SIGCONT)
+	defer signal.Stop(continued)
+	if unix.Kill(os.Getpid(), unix.SIGSTOP) == nil {
+		<-continued
+	}
 }
 
 func size16(n int) uint16 { return uint16(min(max(n, 1), wire.MaxColumns)) }
