@@ -38,33 +38,36 @@ const finals: Record<string, string> = {
 }
 const tildes: Record<string, string> = { 2: 'insert', 3: 'delete', 5: 'pageup', 6: 'pagedown' }
 
-/** Whether a string is one piece of plain text, without a control character. */
-function isText(text: string): boolean {
-  // eslint-disable-next-line no-control-regex
-  return text !== '' && !/[\x00-\x1f\x7f-\x9f]/.test(text)
-}
+/** One piece of what was typed: plain text, or a key by name. */
+export type Piece = { text: string } | { key: string }
 
-/** What bytes of a physical key mean: plain text, or the name of a key. */
-export function readKeyBytes(data: Uint8Array): { text: string } | { key: string } {
+// An escape sequence, a key with Alt, a control character, or a run of text.
+const pieces =
+  // eslint-disable-next-line no-control-regex
+  /\x1b(?:\[[0-9;?<>]*[@-~]|O[@-~]|[^\x00-\x1f\x7f])?|[\x00-\x1f\x7f-\x9f]|[^\x00-\x1f\x7f-\x9f]+/gu
+
+/** What typed bytes mean, piece by piece. */
+export function readBytes(data: Uint8Array): Piece[] {
   let text: string
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(data)
   } catch {
-    return { key: '?' }
+    return [{ key: '?' }]
   }
-  if (isText(text)) return { text }
-  if (text === '\r') return { key: 'enter' }
-  if (text === '\t') return { key: 'tab' }
-  if (text === '\x7f' || text === '\b') return { key: 'backspace' }
-  if (text === '\x1b') return { key: 'esc' }
-  const code = text.codePointAt(0) ?? 0
-  if (text.length === 1 && code < 0x20) return { key: `ctrl+${String.fromCharCode(code + 0x60)}` }
-  // eslint-disable-next-line no-control-regex
-  const cursor = /^\x1b[[O](?:1;\d+)?([A-DFHZ])$/.exec(text)?.[1]
-  if (cursor) return { key: finals[cursor] ?? '?' }
-  // eslint-disable-next-line no-control-regex
-  const tilde = /^\x1b\[(\d+)(?:;\d+)?~$/.exec(text)?.[1]
-  if (tilde) return { key: tildes[tilde] ?? '?' }
-  if (text.startsWith('\x1b') && isText(text.slice(1))) return { key: `alt+${text.slice(1)}` }
-  return { key: '?' }
+  return [...text.matchAll(pieces)].map(([piece]) => readPiece(piece))
+}
+
+function readPiece(piece: string): Piece {
+  const code = piece.codePointAt(0) ?? 0
+  if (code >= 0x20 && code !== 0x7f && (code < 0x80 || code > 0x9f)) return { text: piece }
+  if (piece === '\r') return { key: 'enter' }
+  if (piece === '\t') return { key: 'tab' }
+  if (piece === '\x7f' || piece === '\b') return { key: 'backspace' }
+  if (piece === '\x1b') return { key: 'esc' }
+  if (piece.length === 1) return { key: code < 0x20 ? `ctrl+${String.fromCharCode(code + 0x60)}` : '?' }
+  const cursor = /^.[[O][\d;]*([A-DFHZ])$/.exec(piece)?.[1]
+  if (cursor !== undefined) return { key: finals[cursor] ?? '?' }
+  const tilde = /^.\[(\d+)(?:;\d+)?~$/.exec(piece)?.[1]
+  if (tilde !== undefined) return { key: tildes[tilde] ?? '?' }
+  return { key: piece.length === 2 ? `alt+${piece.slice(1)}` : '?' }
 }

@@ -15,6 +15,8 @@ describe('describeInputs', () => {
     ['one key', inputs([keys, 'shift+tab']), '1 key (Shift+Tab)'],
     ['several keys in one input', inputs([keys, 'esc esc']), '2 keys (Esc Esc)'],
     ['text, then Enter', inputs([bytes, 'ls'], [bytes, '\r']), 'ls 1 key (⏎)'],
+    ['text and Enter in one input', inputs([bytes, '12\r']), '12 1 key (⏎)'],
+    ['a sequence of sequences', inputs([bytes, '\x1b[A\x1b[1;5C\x1b[5~\x01é']), '4 keys (↑ → PgUp ^A)\né'],
     ['corrections', inputs([bytes, 'teh'], [bytes, '\x7f'], [bytes, '\x7f'], [bytes, 'he']), 'the'],
     ['backspace with nothing before it', inputs([bytes, '\x7f']), '1 key (⌫)'],
     ['control keys', inputs([bytes, '\x03'], [keys, 'ctrl+d']), '2 keys (^C ^D)'],

@@ -1,6 +1,6 @@
 import { inputKind } from '@/wire'
 import type { PendingInput } from './inputQueue'
-import { keyLabel, readKeyBytes } from './keyNames'
+import { keyLabel, readBytes } from './keyNames'
 
 const decoder = new TextDecoder()
 
@@ -34,12 +34,13 @@ export function describeInputs(inputs: readonly Pick<PendingInput, 'kind' | 'dat
     if (input.kind === inputKind.keys) {
       for (const name of text.split(' ')) key(name)
     } else if (input.kind === inputKind.bytes) {
-      const read = readKeyBytes(input.data)
-      if ('key' in read) {
-        key(read.key)
-      } else {
-        endKeys()
-        typed += read.text
+      for (const piece of readBytes(input.data)) {
+        if ('key' in piece) {
+          key(piece.key)
+        } else {
+          endKeys()
+          typed += piece.text
+        }
       }
     } else {
       endKeys()
