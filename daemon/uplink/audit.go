@@ -84,11 +84,12 @@ func (a *Audit) called(method, session, result string) {
 	if a == nil || method == wire.MethodPage && result == "ok" {
 		return // reading history is watching
 	}
+	if _, known := methods[method]; !known {
+		a.sometimes(auditKey{what: "unknown method"}, result)
+		return
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if _, known := methods[method]; !known {
-		method = "unknown method"
-	}
 	a.append(auditLine{What: method, Session: session, Result: result})
 }
 

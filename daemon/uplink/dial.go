@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/agent-helm/agent-helm/daemon"
@@ -149,6 +150,8 @@ func dialError(err error) error {
 	var host x509.HostnameError
 	var plain tls.RecordHeaderError
 	var wrapped *url.Error
+	var unnamed *net.DNSError
+	var network *net.OpError
 	switch {
 	case errors.Is(err, errPin):
 		return &refusal{errPin}
@@ -163,6 +166,16 @@ func dialError(err error) error {
 		return &refusal{errors.New("the server does not speak TLS on this port")}
 	case errors.Is(err, context.DeadlineExceeded):
 		return errors.New("the server does not answer")
+	case errors.As(err, &unnamed):
+		return fmt.Errorf("the name %s is not found", daemon.CleanText(unnamed.Name, 100))
+	case errors.As(err, &network):
+		switch {
+		case errors.Is(err, syscall.ECONNREFUSED):
+			return fmt.Errorf("nothing listens at %s: connection refused", network.Addr)
+		case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
+			return fmt.Errorf("there is no way to %s from here", network.Addr)
+		}
+		return network
 	case errors.As(err, &wrapped):
 		return wrapped.Err
 	}

@@ -62,8 +62,10 @@ type link struct {
 	sleep    sleepWatch
 	welcomed bool
 
-	// restart is what the server said of its return; read after run.
+	// restart is what the server said of its return, and problem its last
+	// sentence on the link as a whole; read after run.
 	restart time.Duration
+	problem string
 
 	mu       sync.Mutex
 	sessions map[uint32]*session
@@ -498,7 +500,12 @@ func (l *link) take(ctx context.Context, f wire.Frame, arrived time.Time) error 
 		l.restart = min(max(time.Duration(f.AfterMS)*time.Millisecond, 0), refusedMax)
 		return nil
 	case *wire.Problem:
-		l.u.log.Warn("server reported a problem", "problem", daemon.CleanText(f.Code, 64), "message", daemon.CleanText(f.Message, 300))
+		message := daemon.CleanText(f.Message, 400)
+		if f.Handle == 0 {
+			l.problem = message // the close that follows says what kind it is
+			return nil
+		}
+		l.u.log.Warn("server reported a problem", "session", l.sessionID(f.Handle), "problem", daemon.CleanText(f.Code, 64), "message", message)
 		return nil
 	}
 	if !l.welcomed {

@@ -366,3 +366,18 @@ func TestRun_PairedAnewWhileConnected(t *testing.T) {
 		}
 	})
 }
+
+func TestRun_ProblemBeforeTheCloseIsTheReason(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		const reason = "another daemon uses this host's token: connected is version 1 at desk, refused is version 1 at laptop"
+		r.server.afterHello = []wire.Frame{&wire.Problem{Code: "duplicate_host", Message: reason + "\x1b[2J"}}
+		r.server.closeCode = wire.CloseDuplicate
+		r.start(t)
+		r.connected(t)
+		synctest.Wait()
+		if status := r.uplink.Status(); status.State != StateRefused || status.LastError != reason+"[2J" {
+			t.Errorf("status is %+v", status)
+		}
+	})
+}

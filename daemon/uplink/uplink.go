@@ -324,6 +324,10 @@ func (u *Uplink) connect(ctx context.Context, proved func()) ended {
 	err = l.run(ctx)
 	u.setCurrent(nil)
 	result := classify(err)
+	if result.state == StateRefused && l.problem != "" {
+		// A close carries 123 bytes; this is the whole sentence.
+		result.err = errors.New(l.problem)
+	}
 	if l.restart > 0 && result.state == StateReconnecting {
 		result.after = l.restart
 	}
