@@ -55,7 +55,7 @@ func TestUntrusted_is_clean_at_every_sink(t *testing.T) {
 	var log bytes.Buffer
 	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "title", hostile)
 	for sink, got := range map[string]string{
-		"%s": fmt.Sprintf("%s", hostile), "%v": fmt.Sprintf("%v", hostile), "Sprint": fmt.Sprint(hostile),
+		"%s": fmt.Sprintf("title %s", hostile), "%v": fmt.Sprintf("title %v", hostile), "Sprint": fmt.Sprint(hostile),
 		"JSON": string(encoded), "log": log.String(),
 	} {
 		if !strings.Contains(got, want) {

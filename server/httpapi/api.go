@@ -81,8 +81,8 @@ func (a *API) register() {
 	a.registerInput()
 	a.registerScreen()
 	a.registerEvents()
-	a.raw(http.MethodGet, "/api/ws", access{socket: true, scopes: server.ScopeRead}, a.serveViewer)
-	a.raw(http.MethodGet, "/api/hosts/link", access{socket: true, host: true}, a.serveHost)
+	a.raw("/api/ws", access{socket: true, scopes: server.ScopeRead}, a.serveViewer)
+	a.raw("/api/hosts/link", access{socket: true, host: true}, a.serveHost)
 	a.registerDocuments()
 	a.router.NotFound(a.notFound)
 	a.router.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) {
@@ -99,10 +99,10 @@ func (a *API) notFound(w http.ResponseWriter, r *http.Request) {
 	a.app.serve(a, w, r)
 }
 
-// raw registers a route that huma does not know: sockets and documents.
-func (a *API) raw(method, path string, needed access, handle http.HandlerFunc) {
-	a.routes = append(a.routes, routeInfo{method: method, path: path, access: needed})
-	a.router.MethodFunc(method, path, func(w http.ResponseWriter, r *http.Request) {
+// raw registers a GET route that huma does not know: sockets and documents.
+func (a *API) raw(path string, needed access, handle http.HandlerFunc) {
+	a.routes = append(a.routes, routeInfo{method: http.MethodGet, path: path, access: needed})
+	a.router.Get(path, func(w http.ResponseWriter, r *http.Request) {
 		ctx, err := a.admit(w, r, needed)
 		if err != nil {
 			a.fail(w, r, err)
@@ -128,10 +128,10 @@ func route[I, O any](a *API, op operation, handle func(context.Context, *I) (*O,
 	described := huma.Operation{
 		Method: op.method, Path: op.path, OperationID: op.id, Summary: op.summary, Description: op.describe(), Tags: []string{op.tag},
 		DefaultStatus: op.status, Errors: op.statuses(), Security: op.security(), Metadata: map[string]any{accessMetadata: op.access},
-		MaxBodyBytes: maxBody, SkipValidateParams: false,
+		MaxBodyBytes: maxBody, BodyReadTimeout: bodyTimeout,
 	}
 	if op.access.public {
-		described.MaxBodyBytes = maxBodyUnauthenticated
+		described.MaxBodyBytes, described.BodyReadTimeout = maxBodyUnauthenticated, bodyTimeoutUnauthenticated
 	}
 	huma.Register(a.huma, described, func(ctx context.Context, input *I) (*O, error) {
 		output, err := handle(ctx, input)

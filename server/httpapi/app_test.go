@@ -193,6 +193,7 @@ func TestConnections_limits(t *testing.T) {
 			}
 			buffer := make([]byte, 4096)
 			n, err := c.Read(buffer)
+			synctest.Wait() // until the connection rests again
 			return err == nil && strings.HasPrefix(string(buffer[:n]), "HTTP/1.1 200")
 		}
 		var open []net.Conn
@@ -224,6 +225,17 @@ func TestConnections_limits(t *testing.T) {
 		if !ask(another, "") {
 			t.Error("no room after one has authenticated")
 		}
+		// A stranger that rests between requests makes room for a busy one: the
+		// 17th connection of a proxy's pool is answered.
+		resting := another
+		seventeenth := dial("192.0.2.1")
+		open = append(open, seventeenth)
+		if !ask(seventeenth, "") {
+			t.Error("no room although one rests")
+		}
+		if ask(resting, "") {
+			t.Error("the one that rested longest is still there")
+		}
 		// In all: fill up with other addresses.
 		strangers := func() int {
 			limits.mu.Lock()
@@ -232,6 +244,9 @@ func TestConnections_limits(t *testing.T) {
 		}
 		for i := 0; strangers() < maxStrangers; i++ {
 			open = append(open, dial("2001:db8:0:"+string(rune('a'+i%5))+string(rune('0'+i/5))+"::1"))
+		}
+		for range 2 { // two rest; their places go to the next two, who say nothing
+			open = append(open, dial("203.0.113.1"))
 		}
 		if refused := dial("203.0.113.1"); ask(refused, "") {
 			t.Error("one more than all is answered")

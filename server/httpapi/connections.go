@@ -21,8 +21,10 @@ const (
 
 // Connections limits what strangers can hold open. A connection stops being a
 // stranger's with its first authenticated request. Use its three hooks on one
-// http.Server; a connection above the limits is closed unanswered, so that it
-// costs nothing.
+// http.Server. Where a limit is reached, the stranger that has rested longest
+// between requests makes room, so that a proxy's pool of connections or a page
+// that loads many files is never refused; where none rests, the new connection
+// is closed unanswered and costs nothing.
 type Connections struct {
 	mu        sync.Mutex
 	strangers map[*conn]struct{}   // guarded by mu
@@ -34,9 +36,10 @@ type conn struct {
 	net.Conn
 	owner *Connections
 	peer  netip.Prefix
-	// stranger and idle are guarded by owner.mu.
+	// Guarded by owner.mu. idle runs while the connection rests, since restsAt.
 	stranger bool
 	idle     *time.Timer
+	restsAt  time.Time
 }
 
 // Listener wraps the listener that the server accepts from.
@@ -65,18 +68,41 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 
 func (c *Connections) admit(accepted net.Conn) *conn {
 	peer := auth.NetworkOf(accepted.RemoteAddr().String())
+	tracked := &conn{Conn: accepted, owner: c, peer: peer}
+	admitted, evicted := c.enter(tracked)
+	if evicted != nil {
+		evicted.Close()
+	}
+	if !admitted {
+		return nil
+	}
+	return tracked
+}
+
+// enter counts a new stranger, and names the one that has to go for it.
+func (c *Connections) enter(tracked *conn) (admitted bool, evicted *conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.strangers == nil {
 		c.strangers, c.perPeer = map[*conn]struct{}{}, map[netip.Prefix]int{}
 	}
-	if len(c.strangers) >= maxStrangers || c.perPeer[peer] >= maxStrangersPerAddress {
-		return nil
+	crowded := c.perPeer[tracked.peer] >= maxStrangersPerAddress
+	if crowded || len(c.strangers) >= maxStrangers {
+		for other := range c.strangers {
+			rests := other.idle != nil && (!crowded || other.peer == tracked.peer)
+			if rests && (evicted == nil || other.restsAt.Before(evicted.restsAt)) {
+				evicted = other
+			}
+		}
+		if evicted == nil {
+			return false, nil
+		}
+		c.forget(evicted)
 	}
-	tracked := &conn{Conn: accepted, owner: c, peer: peer, stranger: true}
+	tracked.stranger = true
 	c.strangers[tracked] = struct{}{}
-	c.perPeer[peer]++
-	return tracked
+	c.perPeer[tracked.peer]++
+	return true, evicted
 }
 
 // Close gives the stranger's place back.
@@ -89,6 +115,11 @@ func (c *conn) Close() error {
 func (c *Connections) release(tracked *conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.forget(tracked)
+}
+
+// forget takes a connection out of the count. The caller holds mu.
+func (c *Connections) forget(tracked *conn) {
 	if tracked.idle != nil {
 		tracked.idle.Stop()
 		tracked.idle = nil
@@ -126,6 +157,7 @@ func (c *Connections) State(accepted net.Conn, state http.ConnState) {
 		tracked.idle = nil
 	}
 	if state == http.StateIdle && tracked.stranger {
+		tracked.restsAt = time.Now()
 		tracked.idle = time.AfterFunc(strangerIdle, func() { tracked.Close() })
 	}
 }

@@ -330,9 +330,9 @@ func (f *fakeFleet) Page(_ context.Context, key server.SessionKey, _ uint64, _ i
 	return json.RawMessage(f.page), f.note("page", key.String())
 }
 func (f *fakeFleet) Subscribe(server.Principal) Subscription { return fakeSubscription{f} }
-func (f *fakeFleet) AddHost(host server.HostRecord)          { f.note("add", host.Name) } //nolint:errcheck // only noted
+func (f *fakeFleet) AddHost(host server.HostRecord)          { f.note("add", host.Name) }
 func (f *fakeFleet) RemoveHost(_ context.Context, host string) {
-	f.note("remove", host) //nolint:errcheck // only noted
+	f.note("remove", host)
 }
 
 type fakeSubscription struct{ fleet *fakeFleet }

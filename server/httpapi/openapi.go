@@ -59,10 +59,10 @@ func (a *API) registerDocuments() {
 	if err != nil { // cannot happen: a test encodes the same document
 		a.log.Error("OpenAPI document not available", "error", err)
 	}
-	a.raw(http.MethodGet, "/api/openapi.json", access{public: true}, document(description, "application/json"))
-	a.raw(http.MethodGet, "/api/docs", access{public: true}, document(docsPage, mediaTypes[".html"]))
-	a.raw(http.MethodGet, "/api/docs.js", access{public: true}, document(docsScript, mediaTypes[".js"]))
-	a.raw(http.MethodGet, "/api/docs.css", access{public: true}, document(docsStyle, mediaTypes[".css"]))
+	a.raw("/api/openapi.json", access{public: true}, document(description, "application/json"))
+	a.raw("/api/docs", access{public: true}, document(docsPage, mediaTypes[".html"]))
+	a.raw("/api/docs.js", access{public: true}, document(docsScript, mediaTypes[".js"]))
+	a.raw("/api/docs.css", access{public: true}, document(docsStyle, mediaTypes[".css"]))
 }
 
 func (file *appFile) serveDocument(w http.ResponseWriter, r *http.Request) {

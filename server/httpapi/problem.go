@@ -120,7 +120,7 @@ func init() {
 			problem.Status, problem.Title = status, http.StatusText(status)
 		}
 		for _, err := range errs {
-			if detailer, ok := err.(huma.ErrorDetailer); ok { //nolint:errorlint // huma hands over bare details
+			if detailer, ok := err.(huma.ErrorDetailer); ok {
 				detail := detailer.ErrorDetail()
 				problem.Errors = append(problem.Errors, ProblemField{Location: detail.Location, Message: server.CleanText(detail.Message, server.MaxTitle)})
 			}

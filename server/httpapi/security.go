@@ -21,6 +21,10 @@ const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 
 const (
 	maxBodyUnauthenticated = 64 << 10
 	maxBody                = 1 << 20
+	// A body may take this long to arrive: a megabyte over a bad line, or a few
+	// hundred bytes from a stranger.
+	bodyTimeout                = time.Minute
+	bodyTimeoutUnauthenticated = 10 * time.Second
 	// requestTimeout bounds how long an answer that is not a stream may take to
 	// be written. The slowest is a first load of the app over a bad line.
 	requestTimeout = 2 * time.Minute
