@@ -83,9 +83,8 @@ func (s *session) serve(conn *net.UnixConn, inside bool) {
 // read handles the client's frames. A panic costs this connection only.
 func (c *connection) read() (err error) {
 	defer func() {
-		if fault := recover(); fault != nil {
-			c.session.logger.Error("connection failed", logging.KeyError, fmt.Sprint(fault), "stack", string(debug.Stack()))
-			err = fmt.Errorf("internal fault: %v", fault)
+		if fault := c.fault(recover()); fault != nil {
+			err = fault
 		}
 	}()
 	reader := wire.NewReader(bufio.NewReaderSize(c.net, 4<<10))
@@ -101,6 +100,15 @@ func (c *connection) read() (err error) {
 			return err
 		}
 	}
+}
+
+// fault logs a recovered panic and makes it an error.
+func (c *connection) fault(recovered any) error {
+	if recovered == nil {
+		return nil
+	}
+	c.session.logger.Error("connection failed", logging.KeyError, fmt.Sprint(recovered), "stack", string(debug.Stack()))
+	return fmt.Errorf("internal fault: %v", recovered)
 }
 
 // hello exchanges preambles and greetings, and joins the session.
@@ -181,10 +189,7 @@ func (c *connection) handle(frame wire.Frame) error {
 	case *wire.ClaimSize:
 		c.claim(f)
 	case *wire.ReleaseSize:
-		s := c.session
-		s.mu.Lock()
-		s.sizesChanged(s.sizes.release(f.Client))
-		s.mu.Unlock()
+		c.release(f)
 	case *wire.Presence:
 		c.presence(f)
 	case *wire.RPC:
@@ -242,6 +247,13 @@ func (c *connection) claim(f *wire.ClaimSize) {
 	}
 }
 
+func (c *connection) release(f *wire.ReleaseSize) {
+	s := c.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sizesChanged(s.sizes.release(f.Client))
+}
+
 func (c *connection) presence(f *wire.Presence) {
 	s := c.session
 	s.mu.Lock()
@@ -287,6 +299,7 @@ func (c *connection) signal() {
 // and the queue is empty, or a write fails.
 func (c *connection) write() {
 	defer func() {
+		_ = c.fault(recover()) // it is logged, and ends this connection only
 		c.mu.Lock()
 		c.dead, c.control = true, nil
 		c.mu.Unlock()

@@ -2,15 +2,8 @@ package holder
 
 import (
 	"io"
-	"log/slog"
-	"net"
-	"os"
-	"path/filepath"
 	"testing"
-	"time"
 
-	"github.com/agent-helm/agent-helm/daemon"
-	"github.com/agent-helm/agent-helm/daemon/pty"
 	"github.com/agent-helm/agent-helm/internal/wire"
 )
 
@@ -43,7 +36,7 @@ func FuzzConnection(f *testing.F) {
 	for _, method := range []string{wire.MethodInfo, wire.MethodPage, wire.MethodText, wire.MethodRename, wire.MethodSignal, "?"} {
 		seed(&wire.RPC{ID: 1, Method: method}, &wire.RPC{Method: method, Params: []byte(`{"max":-1,"before":18446744073709551615,"history":-9,"name":"","signal":"esc"}`)})
 	}
-	s, end := fuzzSession(f)
+	s, end := localSession(f)
 	defer end()
 	f.Fuzz(func(t *testing.T, sent []byte) {
 		client, server := socketPair(t)
@@ -68,54 +61,4 @@ func FuzzConnection(f *testing.F) {
 			t.Fatalf("the session suffered: exit %v, %d connections", s.exit, len(s.connections))
 		}
 	})
-}
-
-// fuzzSession is a session in this process, of a program that reads everything.
-func fuzzSession(f *testing.F) (*session, func()) {
-	root := f.TempDir()
-	dirs := daemon.Dirs{Config: root + "/c", State: root + "/s", Run: root + "/s/run"}
-	spec := daemon.Spec{Argv: []string{"/bin/sh", "-c", "stty raw -echo; exec cat >/dev/null"}, Cwd: "/"}.WithDefaults(time.Now())
-	if err := dirs.Create(); err != nil {
-		f.Fatal(err)
-	}
-	if err := os.Mkdir(dirs.SessionDir(spec.ID), 0o700); err != nil {
-		f.Fatal(err)
-	}
-	if err := daemon.WriteJSON(filepath.Join(dirs.SessionDir(spec.ID), specFile), spec); err != nil {
-		f.Fatal(err)
-	}
-	process, err := pty.Start(pty.Options{Path: spec.Argv[0], Argv: spec.Argv, Dir: "/", Cols: spec.Cols, Rows: spec.Rows})
-	if err != nil {
-		f.Fatal(err)
-	}
-	logger := slog.New(slog.DiscardHandler)
-	s := &session{dirs: dirs, spec: spec, name: spec.Name, process: process, logger: logger, started: time.Now()}
-	s.log = newOutputLog(filepath.Join(dirs.SessionDir(spec.ID), logDir), spec.LogBytes, spec.Cols, spec.Rows, logger, time.Now)
-	s.start()
-	return s, func() {
-		s.kill()
-		<-s.ended
-		s.routines.Wait()
-		process.Close()
-		if err := s.log.Close(); err != nil {
-			f.Error(err)
-		}
-	}
-}
-
-func socketPair(t *testing.T) (client, server *net.UnixConn) {
-	path := filepath.Join(t.TempDir(), "s")
-	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	client, err = net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if server, err = listener.AcceptUnix(); err != nil {
-		t.Fatal(err)
-	}
-	return client, server
 }

@@ -3,6 +3,7 @@ package holder_test
 import (
 	"bytes"
 	"encoding/hex"
+	"math/rand/v2"
 	"regexp"
 	"strings"
 	"syscall"
@@ -368,5 +369,47 @@ func TestInput_WholeAmongAnswers(t *testing.T) {
 	}
 	if rest := answers.ReplaceAllString(strings.ReplaceAll(got, large, ""), ""); rest != "" {
 		t.Errorf("between them came %q", rest)
+	}
+}
+
+// TestInput_Cuts types numbers over connections that break at random moments,
+// and resends what was not answered: each arrives once, in order.
+func TestInput_Cuts(t *testing.T) {
+	t.Parallel()
+	dirs, session, r := hexSession(t)
+	const count = 400
+	seed := uint64(time.Now().UnixNano())
+	random := rand.New(rand.NewPCG(seed, 0))
+	t.Logf("seed %d", seed)
+	me := newClientID()
+	var want strings.Builder
+	for i := range count {
+		want.WriteString(itoa(uint16(i)) + ";")
+	}
+	acked, cuts := 0, 0
+	for acked < count {
+		part := &reader{t: t, client: dial(t, dirs, session.ID, wire.RoleDaemon)}
+		sent := acked
+		for acked < count && random.IntN(40) != 0 {
+			for sent < min(count, acked+8) {
+				kind := []wire.InputKind{wire.InputBytes, wire.InputPaste}[sent%2]
+				send(t, part.client, &wire.Input{Client: me, Seq: uint64(sent + 1), Kind: kind, Sent: part.client.Sent(), Data: []byte(itoa(uint16(sent)) + ";")})
+				sent++
+			}
+			known := len(part.acks)
+			part.until("an answer", func() bool { return len(part.acks) > known })
+			for _, ack := range part.acks[known:] {
+				if ack.Status != wire.InputApplied {
+					t.Fatalf("answer %+v", ack)
+				}
+				acked = max(acked, int(ack.Seq))
+			}
+		}
+		part.client.Close()
+		cuts++
+	}
+	r.until("all numbers", func() bool { return len(r.typed()) >= want.Len() })
+	if got := r.typed(); got != want.String() {
+		t.Errorf("after %d cuts: typed %q", cuts, got)
 	}
 }

@@ -2,14 +2,13 @@ package holder
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
-	"os"
-	"path/filepath"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/agent-helm/agent-helm/daemon"
@@ -163,7 +162,7 @@ func (s *session) drain() {
 // take feeds output to the terminal and the log, and answers its queries.
 func (s *session) take(output []byte) {
 	s.mu.Lock()
-	_, _ = s.terminal.Write(output) // it never fails
+	s.guard(func() { _, _ = s.terminal.Write(output) }) // it never fails
 	warning := s.log.Warning()
 	s.log.Append(output)
 	replies := s.terminal.TakeReplies()
@@ -175,6 +174,18 @@ func (s *session) take(output []byte) {
 	s.mu.Unlock()
 	s.lastBusy.Store(time.Now().UnixNano())
 	s.inputs.reply(replies)
+}
+
+// guard runs a step of the terminal. Should that fail, the session goes on with
+// an empty terminal: the program's work is worth more than its screen.
+func (s *session) guard(step func()) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			s.logger.Error("terminal failed and was emptied", logging.KeyError, fmt.Sprint(fault), "stack", string(debug.Stack()))
+			s.terminal = newTerminal(s.cols, s.rows)
+		}
+	}()
+	step()
 }
 
 // requestSize asks the reading goroutine for a size, at most one in a
@@ -217,7 +228,7 @@ func (s *session) applySize() {
 	}
 	s.cols, s.rows, s.lastResize = cols, rows, time.Now()
 	s.log.Mark(cols, rows)
-	s.terminal.Resize(int(cols), int(rows))
+	s.guard(func() { s.terminal.Resize(int(cols), int(rows)) })
 	s.wakeReaders()
 }
 
@@ -339,78 +350,3 @@ func (s *session) encode(kind wire.InputKind, data []byte) ([]byte, error) {
 }
 
 func (s *session) pause(bytes int) time.Duration { return s.submitProfile().PauseFor(bytes) }
-
-// finish records how the program ended. The reading goroutine calls it last.
-func (s *session) finish() {
-	s.inputs.end()
-	code, signal := s.process.Status()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	exit := &daemon.Exit{Code: code, Signal: signal, Time: time.Now()}
-	record := exitRecord{Exit: *exit, Start: s.log.Start(), End: s.log.End(), Cols: s.cols, Rows: s.rows}
-	s.writeEnd(record)
-	s.exit, s.lastGone = exit, time.Now()
-	for _, timer := range []*time.Timer{s.resizeTimer, s.leaseTimer} {
-		if timer != nil {
-			timer.Stop()
-		}
-	}
-	s.broadcastUpdate()
-	s.wakeReaders()
-	close(s.ended)
-}
-
-// writeEnd leaves the last screen and the exit record. The record matters more
-// than anything else on a full disk: without it the session would count as
-// lost, so the screen and then the oldest output make room for it.
-func (s *session) writeEnd(record exitRecord) {
-	directory := s.dirs.SessionDir(s.spec.ID)
-	screen := filepath.Join(directory, stateFile)
-	if err := daemon.WriteFileAtomic(screen, s.terminal.State(-1)); err != nil {
-		s.logger.Warn("last screen cannot be written", logging.KeyError, err)
-	}
-	err := daemon.WriteJSON(filepath.Join(directory, exitFile), record)
-	if err == nil {
-		return
-	}
-	s.logger.Warn("exit record cannot be written", logging.KeyError, err)
-	_ = os.Remove(screen) // it may not be there
-	for err != nil {
-		if err = daemon.WriteJSON(filepath.Join(directory, exitFile), record); err == nil {
-			break
-		}
-		if dropErr := s.log.shorten(); dropErr != nil {
-			s.logger.Error("session ends without a record", logging.KeyError, errors.Join(err, dropErr))
-			return
-		}
-	}
-}
-
-// kill ends every process group of the session: HUP, then KILL for what is
-// left after KillGrace. It returns at once; the holder waits for it.
-func (s *session) kill() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.killing {
-		return
-	}
-	s.killing = true
-	s.routines.Go(s.killGroups)
-}
-
-func (s *session) killGroups() {
-	s.process.Signal(syscall.SIGHUP)
-	deadline := time.Now().Add(daemon.KillGrace)
-	poll := time.NewTicker(50 * time.Millisecond)
-	defer poll.Stop()
-	for s.process.Alive() && time.Now().Before(deadline) {
-		<-poll.C
-	}
-	// A group may be born while others are killed.
-	for range 20 {
-		if s.process.Signal(syscall.SIGKILL) == 0 {
-			return
-		}
-		<-poll.C
-	}
-}
