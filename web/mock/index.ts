@@ -14,9 +14,10 @@ export function installMock(): void {
 
   const realFetch = globalThis.fetch.bind(globalThis)
   globalThis.fetch = (input, init) => {
-    const url = new URL(input instanceof Request ? input.url : input, location.href)
+    const asked = new Request(input instanceof URL ? input.href : input, init)
+    const url = new URL(asked.url)
     return url.pathname.startsWith('/api/')
-      ? server.fetch(url.pathname.slice(4) + url.search, init)
+      ? server.fetch(url.pathname.slice(4) + url.search, asked)
       : realFetch(input, init)
   }
   ;(globalThis as { WebSocket: unknown }).WebSocket = MockSocket

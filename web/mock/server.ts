@@ -78,9 +78,10 @@ export class MockServer {
   }
 
   /** Answers a request to /api. */
-  async fetch(path: string, init: RequestInit | undefined): Promise<Response> {
-    const method = init?.method ?? 'GET'
-    const body: unknown = typeof init?.body === 'string' ? JSON.parse(init.body) : null
+  async fetch(path: string, asked: Request): Promise<Response> {
+    const { method } = asked
+    const text = await asked.text()
+    const body: unknown = text === '' ? null : JSON.parse(text)
     this.requests.push({ method, path, body })
     if (this.down && !path.includes('/signal?')) throw new TypeError('the mock server is down')
     if (path === '/pair') {
@@ -97,6 +98,12 @@ export class MockServer {
     }
     if (!this.scene.paired) return problem(401, 'unauthenticated', 'Pair this device first.')
     if (path.endsWith('/sessions') && method === 'POST') return Response.json({ id: 'refactor-auth' })
+    if (path === '/codes') {
+      return Response.json({ id: 'c1', code: 'K7QP2M', expires_ms: 600_000, url: location.origin })
+    }
+    if (path.startsWith('/codes/'))
+      return Response.json({ id: 'c1', state: 'live', expires_ms: 600_000, wrong_tries: 0 })
+    if (path === '/devices') return Response.json({ items: devices, next: null })
     return Response.json({})
   }
 
@@ -115,6 +122,18 @@ export class MockServer {
     return { lines, more: lines.length < newest }
   }
 }
+
+const devices = [
+  { id: 'd1', name: 'This phone', current: true },
+  { id: 'd2', name: 'Firefox on Linux', current: false },
+].map((device) => ({
+  address: '127.0.0.1',
+  created_ms: 86_400_000,
+  insecure: false,
+  last_seen_ms: 7_200_000,
+  scopes: ['read', 'input', 'admin'],
+  ...device,
+}))
 
 function problem(status: number, code: string, detail: string): Response {
   return Response.json({ code, detail }, { status })

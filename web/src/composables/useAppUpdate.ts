@@ -1,10 +1,13 @@
 import { onScopeDispose, readonly, ref, type Ref } from 'vue'
 import { trustedWorkerUrl } from '@/trustedTypes'
+import { builtFrom, installAnew, servedFrom } from '@/version'
 
 /** How often a running app looks for a newer one, in ms. */
 const checkEvery = 3_600_000
 /** The new worker takes over within this many ms, else the page reloads anyway. */
 const takeOverWithin = 2000
+/** In the session's storage while an accepted update is under way. */
+const updating = 'agent-helm.updating'
 
 export interface AppUpdate {
   /** A newer app is downloaded and waits. */
@@ -52,7 +55,16 @@ export function useAppUpdate(reload: () => void = () => location.reload()): AppU
     }
   }
 
+  /** Some browsers keep serving the old app from an old worker after the reload; once, everything is taken anew. */
+  async function checkUpdated() {
+    if (sessionStorage.getItem(updating) === null) return
+    sessionStorage.removeItem(updating)
+    const served = await servedFrom()
+    if (served !== null && served !== builtFrom) await installAnew()
+  }
+
   function accept() {
+    sessionStorage.setItem(updating, builtFrom)
     let done = false
     const once = () => {
       if (done) return
@@ -65,6 +77,7 @@ export function useAppUpdate(reload: () => void = () => location.reload()): AppU
   }
 
   if (isSupported && import.meta.env.PROD) {
+    void checkUpdated()
     void register()
     const onVisible = () => {
       if (!document.hidden) void check()
