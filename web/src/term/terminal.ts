@@ -139,8 +139,8 @@ export function createTerminal(
   )
 
   term.open(host)
-  // xterm draws no cursor before it had the focus; here it may never get it.
-  term.write('\x1b[?25h')
+  // xterm draws no cursor before it had the focus, which it may never get here, or showed the alternate screen.
+  term.write('\x1b[?1047h\x1b[?1047l')
   const { textarea } = term
   if (textarea && options.label) textarea.setAttribute('aria-label', options.label)
   if (textarea && coarse) {
@@ -194,6 +194,17 @@ export function createTerminal(
     }
     return !copyPaste
   })
+
+  // The terminal may be smaller than its container; a press beside it means it all the same.
+  container.addEventListener(
+    'mousedown',
+    (event) => {
+      if (coarse || (event.target instanceof Node && term.element?.contains(event.target))) return
+      event.preventDefault()
+      term.focus()
+    },
+    { signal: listeners.signal },
+  )
 
   let direct: Direct | null = null
   function setDirect(on: boolean): void {
