@@ -96,7 +96,7 @@ func (s *Session) attach(a *Attachment, o AttachOptions) bool {
 		s.terminal = vt.New(vt.Options{Cols: int(s.facts.cols), Rows: int(s.facts.rows)})
 	}
 	a.resync = true
-	if o.From != nil && s.resumable(*o.From) {
+	if o.From != nil && (s.resumable(*o.From) || s.behind(*o.From)) {
 		a.resync, a.position = false, *o.From
 		a.flow.acked = o.From.Offset
 	}
@@ -130,6 +130,21 @@ func (s *Session) stale(p wire.Position) bool {
 	}
 	_, err := s.ring.Read(p, 0)
 	return err != nil
+}
+
+// behind says that a viewer shows more than there is here, because this server
+// restarted and has yet to take in what it had before. Such a viewer keeps what
+// it shows and waits: a repaint would take it back in time. A position that the
+// host's stream does not reach is not believed.
+func (s *Session) behind(p wire.Position) bool {
+	end := s.ring.End()
+	if !end.Before(p) || p.Offset < end.Offset || p.Marks < end.Marks {
+		return false
+	}
+	if s.up == nil {
+		return !s.facts.state.Ended()
+	}
+	return !s.announced.Before(p) && end.Before(s.announced)
 }
 
 // Ack says that the viewer has drawn every byte below offset.
@@ -228,7 +243,7 @@ func (s *Session) pump(a *Attachment, current bool) {
 	if a.busy || a.gone {
 		return
 	}
-	if !a.resync && a.flow.room() > 0 {
+	if !a.resync && a.flow.room() > 0 && !s.behind(a.position) {
 		// A viewer that cannot catch up in a moment skips to the present.
 		if s.stale(a.position) || s.ring.End().Offset-a.position.Offset > a.flow.lagLimit() {
 			a.resync = true
@@ -261,6 +276,8 @@ func (s *Session) due(a *Attachment, current bool) bool {
 		return (current && s.mayRepaint(a)) || (a.ownerDue && a.greeted)
 	case a.ownerDue || !a.greeted:
 		return true
+	case end.Before(a.position):
+		return false
 	case a.position != end:
 		return a.flow.room() > 0 && (a.flow.fits(min(smallest, int(end.Offset-a.position.Offset))))
 	default:
@@ -303,7 +320,7 @@ func (m *message) build(current bool) {
 	if repaint {
 		m.repaint()
 	}
-	if a.resync {
+	if a.resync || s.ring.End().Before(a.position) {
 		return
 	}
 	m.stream()

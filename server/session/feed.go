@@ -19,6 +19,9 @@ const (
 	// wholeStream is the longest log that a new session takes in from its first
 	// byte; beyond, a State costs less.
 	wholeStream = 256 << 10
+	// catchUp is the most that a session takes in behind its host; beyond, a
+	// State costs less than the bytes.
+	catchUp = 8 << 20
 	// savedHistory bounds the lines of history in a saved state.
 	savedHistory = 2000
 )
@@ -28,6 +31,7 @@ const (
 func (s *Session) Connect(ctx context.Context, up Upstream, info wire.SessionInfo) (wire.SessionResume, error) {
 	return call(ctx, s, func() wire.SessionResume {
 		s.up, s.asked, s.assembling = up, resumption{}, nil
+		s.announced = info.End
 		s.faults = nil
 		s.facts.online(time.Now())
 		s.facts.update(info.Meta, time.Now())
@@ -55,7 +59,7 @@ func (s *Session) complete(info wire.SessionInfo) bool {
 func (s *Session) resumeFrom(info wire.SessionInfo) wire.SessionResume {
 	end := s.ring.End()
 	switch {
-	case s.primed && within(info.Start, end, info.End):
+	case s.primed && within(info.Start, end, info.End) && info.End.Offset-end.Offset <= catchUp:
 		return wire.SessionResume{Handle: info.Handle, From: end}
 	case !s.primed && info.Start == wire.Position{} && info.End.Marks == 0 && info.End.Offset <= wholeStream:
 		// A short log that was never resized: its size now is its first size.
@@ -84,7 +88,9 @@ func (s *Session) at(position wire.Position, cols, rows uint16) {
 	s.repaint = repaintCache{}
 	s.facts.cols, s.facts.rows = cols, rows
 	for _, a := range s.attachments {
-		a.resync = true
+		if !s.behind(a.position) && a.position != position {
+			a.resync = true
+		}
 	}
 }
 

@@ -79,10 +79,12 @@ type Session struct {
 	// primed says that terminal and ring stand at one position of the stream.
 	primed bool
 	// saved is the position of what Load reads, if isSaved.
-	saved       wire.Position
-	isSaved     bool
-	up          Upstream
-	asked       resumption
+	saved   wire.Position
+	isSaved bool
+	up      Upstream
+	asked   resumption
+	// announced is the end of the stream that the host told when it connected.
+	announced   wire.Position
 	assembling  []byte // pieces of a State that has not ended yet
 	attachments []*Attachment
 	repaint     repaintCache

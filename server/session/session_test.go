@@ -402,6 +402,56 @@ func TestAttach_resumes(t *testing.T) {
 	})
 }
 
+// A server that restarted is behind the viewers who come back first. They are
+// not taken back in time.
+func TestAttach_aheadOfARestartedServer(t *testing.T) {
+	info := wire.SessionInfo{Handle: 1, ID: testID, End: wire.Position{Offset: 3000}, Cols: 80, Rows: 24,
+		Meta: wire.SessionMeta{Name: "test", State: "running"}}
+	for _, test := range []struct {
+		name     string
+		from     uint64
+		late     bool // the host comes back after the viewer
+		repaints int
+	}{
+		{name: "within the host's stream", from: 2000},
+		{name: "before the host is back", from: 2000, late: true},
+		{name: "at the end of the host's stream", from: 3000},
+		{name: "from another life", from: 4000, repaints: 1},
+		{name: "from another life, before the host is back", from: 4000, late: true, repaints: 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newTestSession(t, Config{Ring: 64 << 10})
+				comeBack := func() {
+					if _, err := s.Connect(t.Context(), &testHost{}, info); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if !test.late {
+					comeBack()
+				}
+				stream := strings.Repeat("a line of some bytes\r\n", 200)[:3200]
+				v := attach(t, s, AttachOptions{From: &wire.Position{Offset: test.from}})
+				v.terminal = vt.New(vt.Options{Cols: 80, Rows: 24})
+				v.terminal.Write([]byte(stream[:min(test.from, 3200)]))
+				v.receive(true)
+				if test.late {
+					comeBack()
+				}
+				for offset := 0; offset < len(stream); offset += 100 {
+					s.Feed(output(uint64(offset), stream[offset:offset+100]))
+					synctest.Wait()
+					v.receive(true)
+				}
+				if !v.live || (v.repaints > 0) != (test.repaints > 0) {
+					t.Errorf("live %v after %d repaints", v.live, v.repaints)
+				}
+				sameScreen(t, s, v)
+			})
+		})
+	}
+}
+
 // What a flood took is given back; a viewer that was a moment behind still
 // resumes.
 func TestSession_isSmallWhenQuiet(t *testing.T) {
