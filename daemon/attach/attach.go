@@ -2,20 +2,16 @@ package attach
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/agent-helm/agent-helm/daemon/attach/tty"
-	"github.com/agent-helm/agent-helm/internal/vt"
 	"github.com/agent-helm/agent-helm/internal/wire"
 )
 
@@ -151,33 +147,6 @@ type client struct {
 	claimed            time.Time        // when typing last asked for the size
 	draw               <-chan time.Time // when the view is to be drawn
 	exit               *wire.Exit
-}
-
-// pipeline is what output passes on its way to the terminal. It is new with
-// every repaint.
-type pipeline struct {
-	queries   *vt.QueryFilter
-	clipboard *clipboardFilter
-	a, b      []byte
-}
-
-func newPipeline(clipboard bool) pipeline {
-	p := pipeline{queries: vt.NewQueryFilter()}
-	if !clipboard {
-		p.clipboard = &clipboardFilter{}
-	}
-	return p
-}
-
-// filter returns what goes to the terminal, valid until the next call.
-func (p *pipeline) filter(data []byte) []byte {
-	p.a = p.a[:0]
-	if p.clipboard != nil {
-		p.b = p.clipboard.filter(p.b[:0], data)
-		data = p.b
-	}
-	p.a = p.queries.Filter(p.a, data)
-	return p.a
 }
 
 func newClient(terminal *tty.Terminal, connection Connection, options Options) *client {
@@ -365,104 +334,6 @@ func (c *client) take(frame wire.Frame) {
 	}
 }
 
-func (c *client) takeOutput(f *wire.Output) {
-	end := f.Offset + uint64(len(f.Data))
-	switch {
-	case c.drawing:
-		// The coming repaint has it. The holder must still hear of it.
-		c.outbox.putOutput(nil, end)
-	case c.view != nil:
-		_, _ = c.view.terminal.Write(f.Data)
-		c.view.terminal.TakeReplies() // the holder has answered
-		c.outbox.putOutput(nil, end)
-		c.planDraw()
-	default:
-		if c.hintBefore(f.Data) {
-			c.outbox.putOutput(nil, end)
-			return
-		}
-		c.outbox.putOutput(c.output.filter(f.Data), end)
-	}
-}
-
-// takeState collects a state and shows the session from there on: in the
-// window itself when it has the session's size, else cut out of it. A state
-// that does not make sense is asked for again when the session next changes.
-func (c *client) takeState(f *wire.State) {
-	if f.First {
-		c.state = c.state[:0]
-	}
-	if len(c.state)+len(f.Data) <= wire.MaxState {
-		c.state = append(c.state, f.Data...)
-	}
-	if !f.Last {
-		return
-	}
-	state := c.state
-	c.state, c.drawing = nil, false
-	c.gridCols, c.gridRows = int(f.Cols), int(f.Rows)
-	if c.again {
-		c.repaint()
-		return
-	}
-	session, err := vt.Restore(state)
-	if err != nil {
-		return
-	}
-	if c.gridCols != c.cols || c.gridRows != c.rows {
-		c.openView(session, f.Position.Offset)
-		return
-	}
-	c.closeView()
-	c.hint, c.hintOver = nil, nil
-	c.output = newPipeline(c.options.Clipboard)
-	c.outbox.putReset(pushTitle + c.history(session) + c.emptyScreen())
-	c.outbox.putOutput(c.output.filter(portable(session.Repaint())), f.Position.Offset)
-	c.outbox.put(keyboardModes(session.Modes()) + watchFocus)
-	c.showHint(session)
-}
-
-// history is what scrolled off the session's screen before, once: it goes
-// into the terminal's own history.
-func (c *client) history(session *vt.Terminal) string {
-	if c.options.History <= 0 || c.view != nil {
-		return ""
-	}
-	lines := session.Page(0, c.options.History).Lines
-	c.options.History = 0
-	if len(lines) == 0 {
-		return ""
-	}
-	var b strings.Builder
-	for i := len(lines) - 1; i >= 0; i-- {
-		for _, run := range lines[i].Runs {
-			b.WriteString(sgr(run) + run.Text)
-		}
-		b.WriteString("\x1b[0m\r\n")
-	}
-	return b.String() + strings.Repeat("\n", c.rows)
-}
-
-// keyboardModes are the modes that a repaint leaves out, because a browser's
-// terminal has none of them.
-func keyboardModes(m vt.Modes) string {
-	sequence := ""
-	if m.Keyboard != 0 {
-		// Pushed, so that the program's pop has something to take.
-		sequence += fmt.Sprintf("\x1b[>%du", m.Keyboard)
-	}
-	if m.ModifyOtherKeys != 0 {
-		sequence += fmt.Sprintf("\x1b[>4;%dm", m.ModifyOtherKeys)
-	}
-	return sequence
-}
-
-// repaint asks for the session as it is now; what comes before is skipped.
-func (c *client) repaint() {
-	c.drawing, c.again = true, false
-	c.send(&wire.HolderAttach{Want: wire.WantState, History: c.options.History})
-}
-
 // send sends a frame. The writer calls it as well, for acknowledgements.
 func (c *client) send(frame wire.Frame) {
 	// The receiver reports a connection that is broken.
@@ -558,36 +429,6 @@ func (c *client) windowChanged() {
 	}
 }
 
-// suspend gives the terminal to the shell until somebody continues us.
-func (c *client) suspend() {
-	c.sendPresence(false)
-	c.closeOutbox(true)
-	c.writeLeaving(leaveBelow, 0)
-	_ = c.terminal.Restore()
-	c.stopUntilContinued()
-	_ = c.terminal.Raw()
-	c.cols, c.rows = c.terminal.Size()
-	c.view, c.hint, c.hintOver = nil, nil, nil
-	c.openOutbox()
-	c.makeRoom()
-	c.sendPresence(true)
-	if c.mine {
-		c.claim(wire.ClaimResize)
-	}
-	c.repaint()
-}
-
-// stopUntilContinued stops this process, which the shell notices, and returns
-// after it was continued. The stop takes effect only some time after the call.
-func (c *client) stopUntilContinued() {
-	continued := make(chan os.Signal, 1)
-	signal.Notify(continued, unix.SIGCONT)
-	defer signal.Stop(continued)
-	if unix.Kill(os.Getpid(), unix.SIGSTOP) == nil {
-		<-continued
-	}
-}
-
 func size16(n int) uint16 { return uint16(min(max(n, 1), wire.MaxColumns)) }
 
 // openOutbox starts a writer.
@@ -598,112 +439,8 @@ func (c *client) openOutbox() {
 	c.work(c.outbox.run)
 }
 
-// closeOutbox ends the writer and says whether it did. A terminal that does
-// not read keeps it; it then ends with the process.
-func (c *client) closeOutbox(discard bool) bool {
-	c.outbox.close(discard)
-	select {
-	case <-c.outbox.done:
-		return true
-	case <-time.After(finishTime):
-		return false
-	}
-}
-
-// stop ends the goroutines and gives the terminal back.
-func (c *client) stop(reason Reason) error {
-	bottom := 0
-	if reason == Detached && c.view == nil {
-		bottom = c.lastRow()
-	}
-	c.send(&wire.ReleaseSize{Client: c.inputs.client})
-	close(c.quit)
-	err := c.connection.Close()
-	c.terminal.Cancel()
-	if !c.closeOutbox(reason != Exited) {
-		return errors.Join(err, c.terminal.Restore(), errors.New("the terminal takes no output"))
-	}
-	c.workers.Wait()
-	if c.outbox.failed() == nil {
-		where := leaveBelow
-		if reason == Exited {
-			where = leaveHere
-		}
-		c.writeLeaving(where, bottom)
-	}
-	return errors.Join(err, c.terminal.Restore())
-}
-
-// lastRow asks the holder for the screen and returns the number of its last
-// row that is not empty, 0 when the answer does not come soon.
-func (c *client) lastRow() int {
-	params, err := json.Marshal(wire.TextParams{})
-	if err != nil {
-		return 0
-	}
-	c.send(&wire.RPC{ID: 1, Method: wire.MethodText, Params: params})
-	late := time.After(answerTime)
-	for {
-		select {
-		case frame, open := <-c.frames:
-			if !open {
-				return 0
-			}
-			reply, ok := frame.(*wire.RPCReply)
-			if !ok {
-				continue
-			}
-			var text wire.TextResult
-			if json.Unmarshal(reply.Result, &text) != nil {
-				return 0
-			}
-			return 1 + strings.Count(strings.TrimRight(text.Text, " \r\n"), "\n")
-		case <-late:
-			return 0
-		}
-	}
-}
-
-// Places to leave the cursor at.
-const (
-	leaveBelow = iota // on the row below what is drawn
-	leaveHere         // on the next empty row
-)
-
-// writeLeaving resets the terminal's modes and puts the cursor where the shell
-// goes on. The writer must have ended. bottom is the last row with text, 0
-// when it is not known.
-func (c *client) writeLeaving(where, bottom int) {
-	onMain := !c.outbox.modes.alternate()
-	sequence := string(c.outbox.modes.restore())
-	switch {
-	case where == leaveBelow && onMain:
-		if bottom == 0 {
-			bottom = c.rows
-		}
-		sequence += fmt.Sprintf("\x1b[%d;1H\r\n", bottom)
-	case c.outbox.lastByte != '\n':
-		sequence += "\r\n"
-	}
-	_, _ = c.terminal.Write([]byte(sequence + "\x1b[J"))
-}
-
 // Sequences of our own.
 const (
 	watchFocus = "\x1b[?1004h"
 	pushTitle  = "\x1b[22;0t"
 )
-
-// emptyScreen is how a repaint finds the terminal, once its modes are reset.
-// Rows are erased one by one: erasing the whole screen at once makes some
-// terminals copy it to their history.
-func (c *client) emptyScreen() string {
-	return "\x1b[?1049l\x1b[0m\x1b[r\x1b[?6l\x1b[?7h\x1b[H" + strings.Repeat("\x1b[2K\x1b[1B", c.rows) + "\x1b[H"
-}
-
-// makeRoom scrolls what stands on the screen, down to the cursor, into the
-// terminal's history, so that the session begins on an empty screen without
-// erasing anything.
-func (c *client) makeRoom() {
-	c.outbox.put(pushTitle + "\x1b[0m\r" + strings.Repeat("\n", c.rows) + "\x1b[H")
-}

@@ -180,8 +180,9 @@ func (s *scanner) feed(p []byte, pass func([]byte), occurred func(event) bool) {
 			}
 			continue
 		}
-		if b == 0x1b && !(s.inString() && s.held[len(s.held)-1] != 0x1b) {
-			// A new sequence begins; what was held is complete as it is.
+		if b == 0x1b && (!s.inString() || s.held[len(s.held)-1] == 0x1b) {
+			// A new sequence begins; what was held is complete as it is. In a
+			// string the first ESC may begin the ST that ends it.
 			out = append(out, s.held...)
 			s.held = append(s.held[:0], b)
 			continue
@@ -253,13 +254,14 @@ func (s *scanner) classify(sequence []byte) (taken event, drop bool) {
 
 // advancePaste follows the bytes that end a paste.
 func (s *scanner) advancePaste(b byte) {
-	switch matched := s.paste - 1; {
-	case b == pasteEnd[matched]:
+	matched := s.paste - 1
+	switch b {
+	case pasteEnd[matched]:
 		s.paste++
 		if matched+1 == len(pasteEnd) {
 			s.paste = 0
 		}
-	case b == 0x1b:
+	case 0x1b:
 		s.paste = 2
 	default:
 		s.paste = 1

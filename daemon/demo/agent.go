@@ -417,10 +417,10 @@ func (a *agent) menuKey(k key) (choice int, err error) {
 			if n := int(k.text[0] - '0'); n >= 1 && n <= len(m.options) {
 				return n, nil
 			}
-			switch {
-			case k.text == "y":
+			switch k.text {
+			case "y":
 				return 1, nil
-			case k.text == "n":
+			case "n":
 				return len(m.options), nil
 			}
 		}

@@ -44,7 +44,7 @@ func (c *attachCommand) Run(ctx context.Context, app *app) error {
 	if app.getenv(holder.EnvSession) != "" && !c.Nested {
 		return fmt.Errorf("%w: add --nested if that is what you want", errInside)
 	}
-	_, session, err := app.findOnly(ctx, c.Session, runningSession)
+	session, err := app.findOnly(ctx, c.Session, runningSession)
 	if err != nil {
 		return err
 	}

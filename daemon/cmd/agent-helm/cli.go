@@ -12,10 +12,13 @@ import (
 	"github.com/agent-helm/agent-helm/daemon"
 	"github.com/agent-helm/agent-helm/daemon/holder"
 	"github.com/agent-helm/agent-helm/daemon/supervisor"
+	"github.com/agent-helm/agent-helm/internal/buildinfo"
 )
 
 // commands is the command line. The order is that of the help.
 type commands struct {
+	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
+
 	Overview overviewCommand `cmd:"" default:"1" hidden:""`
 
 	Run    runCommand    `cmd:"" group:"sessions" help:"Run a program in a session and attach to it."`
@@ -70,7 +73,7 @@ func run(ctx context.Context, app *app, arguments []string) (code int) {
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 100}),
 		kong.Writers(app.stdout, app.stderr),
 		kong.Exit(func(code int) { panic(exit(code)) }),
-		kong.Vars{"agents": agentNames()},
+		kong.Vars{"agents": agentNames(), "version": "agent-helm " + buildinfo.Version()},
 		kong.ExplicitGroups([]kong.Group{
 			{Key: "sessions", Title: "Sessions:"}, {Key: "server", Title: "Server:"}, {Key: "other", Title: "Other:"},
 		}),

@@ -42,7 +42,7 @@ func (c *completionCommand) Run(app *app) error {
 // shellQuote makes one word of text for all three shells.
 func shellQuote(text string) string {
 	if strings.IndexFunc(text, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+", r))
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("/._-+", r)
 	}) < 0 {
 		return text
 	}

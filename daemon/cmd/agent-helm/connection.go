@@ -55,7 +55,7 @@ func (a *app) connection(ctx context.Context, dirs daemon.Dirs) (text string, he
 	case errors.Is(err, control.ErrNotRunning):
 		return fmt.Sprintf("Server: %s, but the daemon is not running", clean(config.Server, 200)), false
 	case err != nil:
-		return "Server: " + clean(err.Error(), 300), false
+		return "Server: unknown, the daemon gives no answer; agent-helm daemon --stop ends it", false
 	}
 	return a.linkText(status.Uplink)
 }

@@ -104,25 +104,26 @@ func (a *app) findSession(ctx context.Context, reference string, suits filter) (
 
 // findOnly is findSession for a reference that may be left out when only one
 // session suits.
-func (a *app) findOnly(ctx context.Context, reference string, suits filter) (*supervisor.Supervisor, daemon.Session, error) {
+func (a *app) findOnly(ctx context.Context, reference string, suits filter) (daemon.Session, error) {
 	if reference != "" {
-		return a.findSession(ctx, reference, suits)
+		_, session, err := a.findSession(ctx, reference, suits)
+		return session, err
 	}
 	sessions, err := a.sessions()
 	if err != nil {
-		return nil, daemon.Session{}, err
+		return daemon.Session{}, err
 	}
 	list, err := sessions.List(ctx)
 	if err != nil {
-		return nil, daemon.Session{}, err
+		return daemon.Session{}, err
 	}
 	switch suiting := matching(list, suits); len(suiting) {
 	case 0:
-		return nil, daemon.Session{}, notFound("no session runs: start one with agent-helm run -- COMMAND")
+		return daemon.Session{}, notFound("there is no session: start one with agent-helm run -- COMMAND")
 	case 1:
-		return sessions, suiting[0], nil
+		return suiting[0], nil
 	default:
-		return nil, daemon.Session{}, usage("%d sessions run: say which (agent-helm ls lists them)", len(suiting))
+		return daemon.Session{}, usage("there are %d sessions: say which (agent-helm ls lists them)", len(suiting))
 	}
 }
 
