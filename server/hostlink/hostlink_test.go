@@ -201,6 +201,7 @@ func TestLink_resumes(t *testing.T) {
 			"the log ends there":   {at(0, 5, 0), false},
 			"resized meanwhile":    {at(0, 10, 2), false},
 			"the log dropped it":   {at(6, 10, 0), true},
+			"hours have passed":    {at(0, 9<<20, 0), true},
 			"the log lost its end": {at(0, 4, 0), true},
 			"the log is another":   {at(100, 200, 0), true},
 		} {

@@ -645,6 +645,7 @@ func TestSession_faultResetsItAlone(t *testing.T) {
 		if _, err := call(t.Context(), s, func() int { panic("fault") }); err == nil {
 			t.Error("a call that met a fault succeeded")
 		}
+		synctest.Wait()
 		if asked := h.asked(); len(asked) != 1 || !asked[0].State || asked[0].From.Offset != 6 {
 			t.Fatalf("asked %+v", asked)
 		}
