@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/agent-helm/agent-helm/internal/logging"
 	"github.com/agent-helm/agent-helm/server"
 )
 
@@ -82,6 +83,7 @@ func (s *Service) PairWithTicket(ctx context.Context, ticket string, request Pai
 		if s.mayAlert(now, request.Address) {
 			s.audit(ctx, server.AuditRecord{Action: server.AuditTicketFailed, Address: paired.Device.Address,
 				Detail: "a used link was opened again; it was used by " + record.UsedBy})
+			s.log.Warn("a link that was used already was opened again", logging.KeyAddress, paired.Device.Address)
 		}
 		return Paired{}, server.Errorf(server.CodeTicketUsed,
 			"This link was already used at %s by %s from %s. If that was not you, revoke that device. Make a new link with agent-helm-server link.",
@@ -221,7 +223,7 @@ func (s *Service) refuseCode(ctx context.Context, address string, start time.Tim
 	s.audit(ctx, server.AuditRecord{Action: server.AuditCodeFailed, Address: shown})
 	if cancelled {
 		s.audit(ctx, server.AuditRecord{Action: server.AuditCodeCancelled, Address: shown, Detail: "too many wrong tries: every code is void"})
-		s.log.Warn("codes cancelled after too many wrong tries", "address", shown)
+		s.log.Warn("codes cancelled after too many wrong tries", logging.KeyAddress, shown)
 	}
 	select {
 	case <-time.After(codeAnswerTime - time.Since(start)):

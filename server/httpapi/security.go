@@ -37,7 +37,7 @@ func (a *API) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		isAPI := r.URL.Path == "/api" || strings.HasPrefix(r.URL.Path, "/api/")
 		transport, known := a.sites.TransportOf(r.Host)
-		setHeaders(w.Header(), isAPI, known && transport == auth.TransportTLS)
+		setHeaders(w.Header(), isAPI, known && transport == auth.TransportTLS && a.sites.strict(r.Host))
 		r = r.WithContext(auth.WithAddress(withTransport(r.Context(), transport), peerAddress(r)))
 		if err := a.refusal(r, known, isAPI); err != nil {
 			a.fail(w, r, err)
@@ -53,7 +53,7 @@ func (a *API) guard(next http.Handler) http.Handler {
 
 // setHeaders sets what goes with every response. HSTS names no subdomains: they
 // are not ours to decide for.
-func setHeaders(header http.Header, isAPI, tls bool) {
+func setHeaders(header http.Header, isAPI, strict bool) {
 	header.Set("Content-Security-Policy", contentSecurityPolicy)
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("X-Frame-Options", "DENY")
@@ -61,7 +61,7 @@ func setHeaders(header http.Header, isAPI, tls bool) {
 	header.Set("Cross-Origin-Opener-Policy", "same-origin")
 	header.Set("Cross-Origin-Resource-Policy", "same-origin")
 	header.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()")
-	if tls {
+	if strict {
 		header.Set("Strict-Transport-Security", "max-age=31536000")
 	}
 	if isAPI {

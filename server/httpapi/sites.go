@@ -130,6 +130,21 @@ func (s *Sites) TransportOf(host string) (auth.Transport, bool) {
 	return plain, true
 }
 
+// strict says whether a browser may be told to use nothing but https for host:
+// a name that the configuration gives to this server alone. Addresses and
+// localhost have other services, on other ports.
+func (s *Sites) strict(host string) bool {
+	for _, public := range s.Public {
+		if _, err := netip.ParseAddr(public.Hostname()); err == nil || public.Hostname() == "localhost" {
+			continue
+		}
+		if public.Scheme == "https" && sameHost(public.Scheme, strings.ToLower(host), public.Host) {
+			return true
+		}
+	}
+	return false
+}
+
 // Origin says whether a page of ours can have this origin.
 func (s *Sites) Origin(origin string) bool {
 	u, err := url.Parse(origin)

@@ -109,6 +109,16 @@ func TestSites_links(t *testing.T) {
 	}
 }
 
+func TestSites_strict(t *testing.T) {
+	s := &Sites{Listen: netip.MustParseAddrPort("0.0.0.0:443"), TLS: true}
+	s.Public = append(s.Public, publicURL(t, "https://helm.example"), publicURL(t, "https://192.168.1.20"), publicURL(t, "https://localhost"))
+	for host, want := range map[string]bool{"helm.example": true, "HELM.example:443": true, "192.168.1.20": false, "localhost": false, "127.0.0.1": false, "x.helm.example": false} {
+		if got := s.strict(host); got != want {
+			t.Errorf("%s: %v", host, got)
+		}
+	}
+}
+
 func TestParsePublicURL(t *testing.T) {
 	for _, bad := range []string{"", "helm.example", "ftp://helm.example", "https://", "https://helm.example/app", "https://a:b@helm.example", "https://helm.example?x=1", "https://helm.example#x", "https://helm.example:port", "javascript:alert(1)"} {
 		if u, err := ParsePublicURL(bad); err == nil {

@@ -9,12 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/agent-helm/agent-helm/internal/wire"
 	"github.com/agent-helm/agent-helm/server"
@@ -76,8 +74,8 @@ func (s *suite) fails(code server.Code, err error) {
 
 func (s *suite) same(got, want any) {
 	s.t.Helper()
-	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-		s.t.Fatalf("(-want +got)\n%s", diff)
+	if !reflect.DeepEqual(got, want) {
+		s.t.Fatalf("got  %+v\nwant %+v", got, want)
 	}
 }
 

@@ -348,6 +348,78 @@ func (c *devicesRevoke) Run(ctx context.Context, std streams) (err error) {
 	return err
 }
 
+type hostsCommand struct {
+	List   hostsList   `cmd:"" aliases:"ls" help:"List enrolled hosts."`
+	Remove hostsRemove `cmd:"" help:"Remove a host by name or id, with its token and what the server keeps of its sessions."`
+}
+
+type hostsList struct {
+	dataFlag
+	JSON bool `name:"json" help:"Print a list of objects."`
+}
+
+type listedHost struct {
+	ID       string `json:"id"`
+	Name     string `json:"name"`
+	Enrolled string `json:"enrolled"`
+	LastSeen string `json:"last_seen"`
+	Version  string `json:"version"`
+}
+
+// Run lists the hosts. A connected one was last seen up to ten minutes ago.
+func (c *hostsList) Run(ctx context.Context, std streams) (err error) {
+	data, err := c.openConsole(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = data.close(err) }()
+	records, err := data.store.Hosts(ctx)
+	if err != nil {
+		return err
+	}
+	listed := make([]listedHost, 0, len(records))
+	for _, r := range records {
+		listed = append(listed, listedHost{ID: r.ID, Name: r.Name, Enrolled: moment(r.CreatedAt), LastSeen: moment(r.LastSeenAt), Version: server.CleanText(r.Version, server.MaxName)})
+	}
+	if c.JSON {
+		return printJSON(std.out, listed)
+	}
+	table := newTable(std.out, "ID", "NAME", "ENROLLED", "LAST SEEN", "VERSION")
+	for _, h := range listed {
+		table.row(h.ID, h.Name, h.Enrolled, h.LastSeen, h.Version)
+	}
+	return table.flush()
+}
+
+type hostsRemove struct {
+	dataFlag
+	Host string `arg:"" help:"Name or id."`
+}
+
+// Run removes a host. Its programs go on; a running server cuts its link within
+// a second.
+func (c *hostsRemove) Run(ctx context.Context, std streams) (err error) {
+	data, err := c.openConsole(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = data.close(err) }()
+	records, err := data.store.Hosts(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range records {
+		if r.ID == c.Host || r.Name == c.Host {
+			if err := data.auth.RemoveHost(ctx, auth.Console(), r.ID); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(std.out, "removed %s (%s)\n", r.Name, r.ID)
+			return err
+		}
+	}
+	return server.Errorf(server.CodeUnknownHost, "there is no host %q: see agent-helm-server hosts list", c.Host)
+}
+
 // moment is a time for a list, empty for none.
 func moment(t time.Time) string {
 	if t.IsZero() {

@@ -44,6 +44,7 @@ type cli struct {
 	Link        linkCommand        `cmd:"" help:"Print a link that signs one browser in."`
 	Token       tokenCommand       `cmd:"" help:"Make, list and revoke tokens for scripts."`
 	Devices     devicesCommand     `cmd:"" aliases:"clients" help:"List and revoke paired browsers."`
+	Hosts       hostsCommand       `cmd:"" help:"List and remove enrolled hosts."`
 	Migrate     migrateCommand     `cmd:"" help:"Bring the database up to date; serve does it by itself."`
 	Healthcheck healthcheckCommand `cmd:"" help:"Exit with 0 when the server answers."`
 	Doctor      doctorCommand      `cmd:"" help:"Check a data directory and its server, and say what to do."`

@@ -140,6 +140,7 @@ func (s *service) run(ctx context.Context, listener net.Listener, ready func() e
 	lifetime, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	var background sync.WaitGroup
 	background.Go(func() { s.auth.Run(lifetime) })
+	background.Go(func() { reconcileHosts(lifetime, s.store, registry, s.logger) })
 	connections := &httpapi.Connections{}
 	httpServer := &http.Server{
 		Handler: api, ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,

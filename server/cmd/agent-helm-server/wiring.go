@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/agent-helm/agent-helm/internal/buildinfo"
 	"github.com/agent-helm/agent-helm/internal/logging"
@@ -86,4 +87,50 @@ func checkProof(ctx context.Context, _ server.Principal, proof string) error {
 		return nil
 	}
 	return check(ctx, proof)
+}
+
+// reconcileEvery is how soon a host that a command removed leaves the list.
+const reconcileEvery = time.Second
+
+// reconcileHosts drops hosts that another process removed from the store, until
+// ctx ends. server/auth has cut their links by then.
+func reconcileHosts(ctx context.Context, store server.Store, registry *fleet.Fleet, logger *slog.Logger) {
+	ticker := time.NewTicker(reconcileEvery)
+	defer ticker.Stop()
+	var seen int64
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		version, err := store.Changed(ctx)
+		if err == nil && version != seen {
+			seen = version
+			err = dropRemoved(ctx, store, registry)
+		}
+		if err != nil && ctx.Err() == nil {
+			logger.Error("looking for removed hosts failed", logging.KeyError, err.Error())
+		}
+	}
+}
+
+func dropRemoved(ctx context.Context, store server.HostStore, registry *fleet.Fleet) error {
+	// The registry is read first: a host that is enrolled in between is in the
+	// store before it is there.
+	known := registry.Hosts()
+	records, err := store.Hosts(ctx)
+	if err != nil {
+		return err
+	}
+	stored := make(map[string]bool, len(records))
+	for _, record := range records {
+		stored[record.ID] = true
+	}
+	for _, host := range known {
+		if !stored[host.ID] {
+			registry.RemoveHost(ctx, host.ID)
+		}
+	}
+	return nil
 }
