@@ -149,8 +149,8 @@ func (c *logsCommand) printText(source logSource, out *bufio.Writer, colours boo
 				return nil
 			}
 			if text := c.render(terminal, colours); text != "" {
-				// What follows continues the last line.
-				if piece.live {
+				// What follows continues the last line, unless that has ended.
+				if column, _ := terminal.Cursor(); piece.live && column > 0 {
 					text = strings.TrimSuffix(text, "\n")
 				}
 				if _, err := out.WriteString(text); err != nil {
