@@ -22,7 +22,9 @@
 //   - Repeat counts of IL, DL, SU, SD, CHT and CBT stop having an effect at the
 //     size of the screen, that of REP at 4096.
 //   - Strings (OSC, DCS) above 1 MiB and clusters above 32 code points are cut.
-//   - A character split over two writes is put together correctly always.
+//   - A character split over two writes is put together correctly always, and a
+//     run of characters is one run however it was cut into writes.
+//   - Rewrapping never throws, and never writes below index 0.
 //   - CPR never reports a column beyond the last.
 //
 // # Determinism

@@ -84,7 +84,8 @@ func startOracle(tb testing.TB) *oracle {
 	return &oracle{in, bufio.NewReaderSize(out, 1<<20)}
 }
 
-// run plays runs of operations and returns the dumps of each.
+// run plays runs of operations and returns the dumps of each, or nil where
+// xterm.js failed by a known defect.
 func (o *oracle) run(tb testing.TB, cols, rows, scrollback int, runs ...[]oracleOp) [][]oracleDump {
 	tb.Helper()
 	job, err := json.Marshal(map[string]any{"cols": cols, "rows": rows, "scrollback": scrollback, "runs": runs})
@@ -104,6 +105,10 @@ func (o *oracle) run(tb testing.TB, cols, rows, scrollback int, runs ...[]oracle
 	}
 	if err := json.Unmarshal(reply, &result); err != nil {
 		tb.Fatal(err)
+	}
+	if strings.Contains(result.Error, "reflowLarger") {
+		// A defect of xterm.js: rewrapping throws on halves of wide characters.
+		return nil
 	}
 	if result.Error != "" {
 		tb.Fatalf("oracle: %s", result.Error)
@@ -283,7 +288,7 @@ func TestOracle_stream(t *testing.T) {
 	from, to := oracleCount(t, 300)
 	failed := 0
 	for seed := from; seed < to; seed++ {
-		g := newGenerator(seed, true)
+		g := newGenerator(seed, seed%3 == 0)
 		cols, rows := 2+g.r.IntN(50), 1+g.r.IntN(16)
 		term := New(Options{Cols: cols, Rows: rows, Scrollback: 30})
 		var ops []oracleOp
@@ -315,7 +320,7 @@ func TestOracle_resize(t *testing.T) {
 	from, to := oracleCount(t, 300)
 	failed := 0
 	for seed := from; seed < to; seed++ {
-		g := newGenerator(seed, true)
+		g := newGenerator(seed, seed%3 == 0)
 		g.noClusters = true
 		cols, rows := 2+g.r.IntN(50), 1+g.r.IntN(16)
 		term := New(Options{Cols: cols, Rows: rows, Scrollback: 30})
@@ -338,7 +343,14 @@ func TestOracle_resize(t *testing.T) {
 			all = append(all, fmt.Sprintf("%q → %dx%d", stream, c, r))
 			ops = append(ops, oracleOp{Write: stream, Dump: true}, oracleOp{Resize: []int{c, r}, Dump: true})
 		}
-		theirs := o.run(t, cols, rows, 30, ops)[0]
+		if term.Faults() != 0 {
+			t.Errorf("seed %d: %d faults", seed, term.Faults())
+		}
+		dumps := o.run(t, cols, rows, 30, ops)
+		if dumps == nil {
+			continue
+		}
+		theirs := dumps[0]
 		for i := range ours {
 			if d := difference(ours[i], theirs[i]); d != "" {
 				t.Errorf("seed %d, %dx%d, step %d: %s\nstream %s", seed, cols, rows, i, d, strings.Join(all[:i/2+1], "\n"))
@@ -360,7 +372,7 @@ func TestOracle_repaint(t *testing.T) {
 	from, to := oracleCount(t, 300)
 	failed := 0
 	for seed := from; seed < to; seed++ {
-		g := newGenerator(seed, true)
+		g := newGenerator(seed, seed%3 == 0)
 		g.noLinks, g.noSaves = seed%2 == 0, seed%2 == 1
 		cols, rows := 2+g.r.IntN(50), 1+g.r.IntN(16)
 		term := New(Options{Cols: cols, Rows: rows, Scrollback: -1})

@@ -185,7 +185,9 @@ func (f *reflow) larger() {
 func (f *reflow) unwrap(rows []*line) int {
 	destLine, destCol := 0, wrappedLength(rows, 0, f.oldCols)
 	srcLine, srcCol := 1, 0
-	for srcLine < len(rows) {
+	// Halves of wide characters can make the rows look longer than they are;
+	// xterm.js throws where they do not fit.
+	for srcLine < len(rows) && destLine < len(rows) {
 		srcLength := wrappedLength(rows, srcLine, f.oldCols)
 		n := min(srcLength-srcCol, f.newCols-destCol)
 		copyCells(rows[destLine], rows[srcLine], srcCol, destCol, n, f.newCols)
@@ -199,7 +201,7 @@ func (f *reflow) unwrap(rows []*line) int {
 			srcLine++
 			srcCol = 0
 		}
-		if destCol == 0 && destLine != 0 {
+		if destCol == 0 && destLine != 0 && destLine < len(rows) {
 			if prev := rows[destLine-1]; prev.at(f.newCols-1).width() == 2 {
 				copyCells(rows[destLine], prev, f.newCols-1, destCol, 1, f.newCols)
 				destCol++
@@ -207,7 +209,9 @@ func (f *reflow) unwrap(rows []*line) int {
 			}
 		}
 	}
-	rows[destLine].replaceCells(destCol, f.newCols, 0, f.newCols)
+	if destLine < len(rows) {
+		rows[destLine].replaceCells(destCol, f.newCols, 0, f.newCols)
+	}
 	drop := 0
 	for i := len(rows) - 1; i > 0; i-- {
 		if i <= destLine && rows[i].textLength() != 0 {

@@ -14,6 +14,29 @@ const require = createRequire(path.join(path.resolve(process.argv[2]), 'package.
 const { Terminal } = require('@xterm/headless');
 const { Unicode11Addon } = require('@xterm/addon-unicode11');
 
+// Keeps xterm.js from what makes it hang (huge counts), throw or change the wrong
+// row (ED 1 in the last column). Whoever shows hostile output has to.
+function guard(core) {
+  const handler = core._inputHandler;
+  for (const [final, limit] of [['L', 1000], ['M', 1000], ['S', 1000], ['T', 1000], ['I', 1000], ['Z', 1000], ['b', 4096]]) {
+    handler._parser.registerCsiHandler({ final }, (params) => {
+      params.params[0] = Math.min(params.params[0], limit);
+      return false;
+    });
+  }
+  for (const prefix of ['', '?']) {
+    handler._parser.registerCsiHandler({ prefix, final: 'J' }, (params) => {
+      const buffer = core.buffers.active;
+      if (params.params[0] !== 1 || buffer.x + 1 < core.cols) return false;
+      handler._restrictCursor(core.cols);
+      handler._eraseInBufferLine(buffer.y, 0, buffer.x + 1, true, prefix === '?');
+      if (buffer.y + 1 < core.rows) buffer.lines.get(buffer.ybase + buffer.y + 1).isWrapped = false;
+      for (let y = 0; y < buffer.y; y++) handler._resetBufferLine(y, prefix === '?');
+      return true;
+    });
+  }
+}
+
 function open(cols, rows, scrollback) {
   const term = new Terminal({ cols, rows, scrollback, allowProposedApi: true, logLevel: 'off' });
   term.loadAddon(new Unicode11Addon());
@@ -26,6 +49,7 @@ function open(cols, rows, scrollback) {
     list.set = function (index, value) { if (index >= 0) set.call(this, index, value); };
     list.patched = true;
   }
+  guard(term._core);
   let pending = Buffer.alloc(0);
   return {
     term,
