@@ -1,7 +1,5 @@
 package vt
 
-import "encoding/binary"
-
 // Parser states, Williams' (https://vt100.net/emu/dec_ansi_parser) as xterm.js
 // has them. The machine runs on code points: U+0080–U+009F are C1 controls, the
 // bytes 0x80–0x9F alone are invalid UTF-8 and dropped.
@@ -33,87 +31,6 @@ const (
 	// swallowed and the whole has no effect.
 	maxString = 1 << 20
 )
-
-// params are the numbers of a CSI or DCS sequence. An absent parameter is 0, an
-// absent sub-parameter -1.
-type params struct {
-	n, subs          int
-	value            [maxParams]int32
-	sub              [maxSubParams]int32
-	subStart, subEnd [maxParams]uint8
-	rejectDigits     bool
-	rejectSubDigits  bool
-	digitIsSub       bool
-}
-
-func (p *params) reset() {
-	p.n, p.subs = 0, 0
-	p.rejectDigits, p.rejectSubDigits, p.digitIsSub = false, false, false
-	p.add()
-}
-
-func (p *params) add() {
-	p.digitIsSub = false
-	if p.n >= maxParams {
-		p.rejectDigits = true
-		return
-	}
-	p.subStart[p.n], p.subEnd[p.n] = uint8(p.subs), uint8(p.subs)
-	p.value[p.n] = 0
-	p.n++
-}
-
-func (p *params) addSub() {
-	p.digitIsSub = true
-	if p.rejectDigits || p.subs >= maxSubParams {
-		p.rejectSubDigits = true
-		return
-	}
-	p.sub[p.subs] = -1
-	p.subs++
-	p.subEnd[p.n-1]++
-}
-
-func (p *params) digit(d int32) {
-	if p.rejectDigits || p.digitIsSub && p.rejectSubDigits {
-		return
-	}
-	v := &p.value[p.n-1]
-	if p.digitIsSub {
-		v = &p.sub[p.subs-1]
-	}
-	if *v < 0 {
-		*v = d
-		return
-	}
-	*v = int32(min(int64(*v)*10+int64(d), paramLimit))
-}
-
-// byteIn takes a digit, ';' or ':'.
-func (p *params) byteIn(c rune) {
-	switch c {
-	case ';':
-		p.add()
-	case ':':
-		p.addSub()
-	default:
-		p.digit(int32(c - '0'))
-	}
-}
-
-// subsOf are the sub-parameters of parameter i.
-func (p *params) subsOf(i int) []int32 { return p.sub[p.subStart[i]:p.subEnd[i]] }
-
-// get is parameter i, 0 when absent.
-func (p *params) get(i int) int32 {
-	if i < p.n {
-		return p.value[i]
-	}
-	return 0
-}
-
-// count is parameter 0 as a repeat count: 0 means 1.
-func (p *params) count() int { return max(1, int(p.value[0])) }
 
 // A parser turns bytes into calls of its Terminal.
 type parser struct {
@@ -154,73 +71,11 @@ func (p *parser) dropText() {
 	p.overflow = false
 }
 
-// printableRun is the number of leading bytes 0x20 … 0x7e. It looks at eight
-// bytes at a time.
-func printableRun(p []byte) int {
-	const (
-		ones = 0x0101010101010101
-		high = 0x8080808080808080
-	)
-	i := 0
-	for i+8 <= len(p) {
-		v := binary.LittleEndian.Uint64(p[i:])
-		// A byte below 0x20 borrows into its high bit; 0x7f and above carry
-		// into it.
-		if (v-0x20*ones|v+ones|v)&high != 0 {
-			break
-		}
-		i += 8
-	}
-	for i < len(p) && p[i] >= 0x20 && p[i] < 0x7f {
-		i++
-	}
-	return i
-}
-
 // Results of decode that are not code points.
 const (
 	runeInvalid rune = -1 // drop the bytes
 	runePartial rune = -2 // the input ends inside a character
 )
-
-// decode reads one character as xterm.js's Utf8ToUtf32 does: invalid bytes, BOM
-// and surrogates are dropped.
-func decode(p []byte) (r rune, size int) {
-	b := p[0]
-	var need int
-	switch {
-	case b < 0x80:
-		return rune(b), 1
-	case b&0xe0 == 0xc0:
-		need = 2
-		r = rune(b & 0x1f)
-	case b&0xf0 == 0xe0:
-		need = 3
-		r = rune(b & 0x0f)
-	case b&0xf8 == 0xf0:
-		need = 4
-		r = rune(b & 0x07)
-	default:
-		return runeInvalid, 1
-	}
-	for i := 1; i < need; i++ {
-		if i == len(p) {
-			return runePartial, len(p)
-		}
-		if p[i]&0xc0 != 0x80 {
-			return runeInvalid, i
-		}
-		r = r<<6 | rune(p[i]&0x3f)
-	}
-	switch {
-	case need == 2 && r < 0x80:
-		return runeInvalid, 1
-	case need == 3 && (r < 0x800 || r >= 0xd800 && r <= 0xdfff || r == 0xfeff),
-		need == 4 && (r < 0x10000 || r > 0x10ffff):
-		return runeInvalid, need
-	}
-	return r, need
-}
 
 // parse consumes p. t.rest always holds what has not been looked at, so that
 // Write can go on behind a fault.

@@ -3,6 +3,7 @@ package vt
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -38,14 +39,35 @@ const (
 )
 
 func (t *Terminal) prompt() Prompt {
-	rows := make([]string, t.rows)
-	for y := range rows {
-		rows[y] = string(t.appendPlain(nil, t.cur.row(y).cells))
-	}
+	rows := &screenRows{t: t, text: make([]string, t.rows), read: make([]bool, t.rows)}
 	if p := menuPrompt(rows, t.cur.y, !t.modes.cursorHidden); p.ID != "" {
 		return p
 	}
 	return yesNoPrompt(rows, t.cur.y, t.cur.x)
+}
+
+// screenRows are the texts of the screen's rows, made when they are asked for:
+// mostly the lowest few are enough.
+type screenRows struct {
+	t    *Terminal
+	text []string
+	read []bool
+}
+
+func (r *screenRows) at(y int) string {
+	if !r.read[y] {
+		r.text[y] = string(r.t.appendPlain(nil, r.t.visible(r.t.cur.row(y))))
+		r.read[y] = true
+	}
+	return r.text[y]
+}
+
+// between are the rows from … to-1.
+func (r *screenRows) between(from, to int) []string {
+	for y := from; y < to; y++ {
+		r.at(y)
+	}
+	return r.text[from:to]
 }
 
 // unbox removes the vertical lines of a box, a scroll bar and the spaces around
@@ -95,10 +117,10 @@ func menuLine(row string) (number int, label string, marked, ok bool) {
 }
 
 // menuPrompt finds the lowest numbered menu.
-func menuPrompt(rows []string, cursorY int, cursorVisible bool) Prompt {
+func menuPrompt(rows *screenRows, cursorY int, cursorVisible bool) Prompt {
 	footer := 0
-	for last := len(rows) - 1; last >= 0; last-- {
-		row := rows[last]
+	for last := len(rows.text) - 1; last >= 0; last-- {
+		row := rows.at(last)
 		number, _, _, ok := menuLine(row)
 		if !ok {
 			if unbox(row) != "" && !isRule(row) {
@@ -123,18 +145,18 @@ func menuPrompt(rows []string, cursorY int, cursorVisible bool) Prompt {
 
 // menuAt reads the menu whose last option, with this number, stands in row
 // last.
-func menuAt(rows []string, last, number, cursorY int, cursorVisible bool) (Prompt, bool) {
+func menuAt(rows *screenRows, last, number, cursorY int, cursorVisible bool) (Prompt, bool) {
 	options := make([]PromptOption, number)
 	marks := 0
 	want := number
 	first := last
 	var folded []string // continuation rows below the option being looked for
-	for y := last + 1; y < len(rows) && continues(rows[y]); y++ {
-		folded = append(folded, unbox(rows[y]))
+	for y := last + 1; y < len(rows.text) && continues(rows.at(y)); y++ {
+		folded = append(folded, unbox(rows.at(y)))
 	}
 	blanks := 0
 	for y := last; y >= 0 && want > 0; y-- {
-		n, label, marked, ok := menuLine(rows[y])
+		n, label, marked, ok := menuLine(rows.at(y))
 		switch {
 		case ok && n == want:
 			for _, f := range folded {
@@ -150,12 +172,12 @@ func menuAt(rows []string, last, number, cursorY int, cursorVisible bool) (Promp
 			blanks = 0
 		case ok:
 			return Prompt{}, false
-		case unbox(rows[y]) == "":
+		case unbox(rows.at(y)) == "":
 			if blanks++; blanks > 1 {
 				return Prompt{}, false
 			}
-		case continues(rows[y]) && len(folded) < 4:
-			folded = append([]string{unbox(rows[y])}, folded...)
+		case continues(rows.at(y)) && len(folded) < 4:
+			folded = append([]string{unbox(rows.at(y))}, folded...)
 		default:
 			return Prompt{}, false
 		}
@@ -167,19 +189,19 @@ func menuAt(rows []string, last, number, cursorY int, cursorVisible bool) (Promp
 		return Prompt{}, false
 	}
 	top := dialogTop(rows, first)
-	p := Prompt{Question: question(rows[top:first]), Options: options}
-	p.ID = promptID(rows[top:first], options)
+	p := Prompt{Question: question(rows.between(top, first)), Options: options}
+	p.ID = promptID(rows.between(top, first), options)
 	return p, true
 }
 
 // dialogTop is the first row of the dialog whose options begin in row first: the
 // one below a rule or the edge of a box, else the question.
-func dialogTop(rows []string, first int) int {
+func dialogTop(rows *screenRows, first int) int {
 	asks, blanks := -1, 0
 	for y := first - 1; y >= 0 && first-y <= promptContext; y-- {
-		s := unbox(rows[y])
+		s := unbox(rows.at(y))
 		switch {
-		case isSolidRule(unboxSides(rows[y])):
+		case isSolidRule(unboxSides(rows.at(y))):
 			return y + 1
 		case s == "":
 			if blanks++; blanks > 2 {
@@ -271,12 +293,12 @@ func promptID(context []string, options []PromptOption) string {
 
 // yesNoPrompt reads a line that ends in [y/N], (yes/no) or the like, with the
 // cursor behind it.
-func yesNoPrompt(rows []string, cursorY, cursorX int) Prompt {
-	if cursorY < 0 || cursorY >= len(rows) {
+func yesNoPrompt(rows *screenRows, cursorY, cursorX int) Prompt {
+	if cursorY < 0 || cursorY >= len(rows.text) {
 		return Prompt{}
 	}
 	y := cursorY
-	row := strings.TrimRight(rows[y], " ")
+	row := strings.TrimRight(rows.at(y), " ")
 	if row == "" && y > 0 {
 		return Prompt{}
 	}
@@ -307,12 +329,12 @@ func yesNoPrompt(rows []string, cursorY, cursorX int) Prompt {
 	}
 	question := unbox(s[:open])
 	for above := y - 1; question == "" && above >= 0 && above >= y-2; above-- {
-		question = unbox(rows[above])
+		question = unbox(rows.at(above))
 	}
 	p := Prompt{
 		Question: clip(question, maxPromptText),
 		Options:  []PromptOption{{yes, "Yes"}, {no, "No"}},
 	}
-	p.ID = promptID(append(rows[max(0, y-2):y:y], s), p.Options)
+	p.ID = promptID(append(slices.Clone(rows.between(max(0, y-2), y)), s), p.Options)
 	return p
 }

@@ -1,0 +1,313 @@
+package vt
+
+import "unicode/utf8"
+
+// finish sets modes, charsets and the cursor, and continues what the stream is
+// in the middle of.
+func (p *painter) finish() {
+	t := p.t
+	m := &t.modes
+	if t.observed.Title != "" {
+		p.puts("\x1b]2;")
+		p.puts(clip(t.observed.Title, maxRepaintTitle))
+		p.puts("\x1b\\")
+	}
+	if n := cursorStyleNumber(m.cursorShape, m.cursorBlink); n != 0 {
+		p.puts("\x1b[")
+		p.num(n)
+		p.puts(" q")
+	}
+	if m.newLine {
+		p.puts("\x1b[20h")
+	}
+	if m.keypad {
+		p.puts("\x1b=")
+	}
+	private := func(n int, on bool) {
+		if on {
+			p.puts("\x1b[?")
+			p.num(n)
+			p.puts("h")
+		}
+	}
+	private(1, m.cursorKeys)
+	private(12, m.blinkOption)
+	private(45, m.reverseWrap)
+	private(1004, m.focus)
+	private(2004, m.paste)
+	private(2026, m.synchronized)
+	private([...]int{0, 9, 1000, 1002, 1003}[m.mouse], m.mouse != MouseNone)
+	private([...]int{0, 1006, 1016}[m.mouseEncoding], m.mouseEncoding != MouseDefault)
+	if m.cursorHidden {
+		p.puts("\x1b[?25l")
+	} else {
+		p.puts("\x1b[?25h")
+	}
+
+	p.charsets()
+	if m.origin {
+		p.puts("\x1b[?6h")
+		p.known = false
+	}
+	p.cursor()
+	p.unfinished()
+}
+
+func cursorStyleNumber(shape CursorShape, blink CursorBlinking) int {
+	if shape == CursorDefault {
+		if blink == BlinkDefault {
+			return 0
+		}
+		shape = CursorBlock
+	}
+	n := int(shape) * 2
+	if blink == BlinkOn {
+		n--
+	}
+	return n
+}
+
+// charsets designates and shifts. DECRC can leave a charset in force that no
+// designation gives; a DECRC makes it again where the screen still saves it.
+func (p *painter) charsets() {
+	t := p.t
+	for slot, c := range t.gsets {
+		if c != 0 {
+			p.puts("\x1b")
+			p.buf = append(p.buf, "()*+"[slot], byte(c))
+		}
+	}
+	p.puts([...]string{"", "\x0e", "\x1bn", "\x1bo"}[t.glevel])
+	if t.charset == t.gsets[t.glevel] {
+		return
+	}
+	if t.cur.savedCharset == t.charset {
+		p.puts("\x1b8")
+		p.known = false
+		// DECRC sets the pen to the saved one; no style is known now.
+		p.puts("\x1b[m\x1b[\"q")
+		p.style = style{}
+		return
+	}
+	c := byte(t.charset)
+	if c == 0 {
+		c = 'B'
+	}
+	p.puts("\x1b")
+	p.buf = append(p.buf, "()*+"[t.glevel], c)
+}
+
+// cursor puts the cursor where it belongs, with the pen, a pending wrap, and
+// the last character printed again where a combining mark could still join it.
+func (p *painter) cursor() {
+	t := p.t
+	s := t.cur
+	pen := style(t.pen)
+	y := s.y
+	if t.modes.origin {
+		y -= s.top
+	}
+	l := s.row(s.y)
+	width := int(t.lastWidth)
+	wrapOff := func() {
+		if !t.modes.wrap {
+			p.puts("\x1b[?7l")
+		}
+	}
+
+	lead := s.x - max(width, 1)
+	pending := s.x >= t.cols
+	if pending {
+		lead = t.cols - 1
+		if l.at(lead).withoutTag() == wideTail {
+			lead--
+		}
+	} else if width == 2 || width == 1 && lead >= 0 && l.at(lead).withoutTag() == wideTail {
+		lead = s.x - 2
+	}
+	var c cell
+	if lead >= 0 {
+		c = l.at(lead)
+	}
+	prints := c.hasContent() && c.width() != 0 && lead+c.width() <= t.cols
+	again := width != 0 && prints && c.width() == width && lead+width == min(s.x, t.cols) &&
+		t.styles.list[c.style()] == t.pen.style() && p.detail < paintNoStyles
+
+	if again || pending && (prints || c.hasContent() && c.width() == 0) {
+		p.jump(lead, y)
+		wrapOff()
+		if again {
+			p.setStyle(pen)
+		} else {
+			p.setStyle(t.styles.list[c.style()])
+		}
+		if t.modes.insert {
+			if !pending {
+				p.csi(c.width(), "P")
+			}
+			p.puts("\x1b[4h")
+		}
+		if c.width() == 0 {
+			p.standalone(t.styles.list[c.style()])
+		}
+		for _, r := range string(t.appendCellText(nil, c)) {
+			p.buf = utf8.AppendRune(p.buf, t.charset.source(r))
+		}
+		if !again {
+			// Any control ends what a combining mark could join.
+			p.puts("\x00")
+		}
+		p.setStyle(pen)
+		p.beyond(again)
+		return
+	}
+	if pending {
+		p.jump(t.cols-1, y)
+		// A line erased behind its end: erase it again, which keeps the cursor.
+		uniform, ok := l.uniform(t.cols)
+		if ok {
+			p.setStyle(style{})
+			p.puts(" ")
+			p.setStyle(t.styles.list[uniform.style()])
+			p.puts("\x1b[1K")
+		} else {
+			p.setStyle(t.styles.list[l.at(t.cols-1).style()])
+			p.puts(" ")
+		}
+		wrapOff()
+		if t.modes.insert {
+			p.puts("\x1b[4h")
+		}
+		p.puts("\x00")
+		p.setStyle(pen)
+		p.beyond(false)
+		return
+	}
+	p.jump(s.x, y)
+	wrapOff()
+	if t.modes.insert {
+		p.puts("\x1b[4h")
+	}
+	p.setStyle(pen)
+}
+
+// beyond repeats combining marks that found no column and moved the cursor on.
+func (p *painter) beyond(joined bool) {
+	n := min(p.t.cur.x-p.t.cols, 16)
+	if n <= 0 || joined {
+		return
+	}
+	p.standalone(style(p.t.pen))
+	for range n {
+		p.puts("\u0301")
+	}
+}
+
+// uniform says whether a row is empty in one background, and in which.
+func (l *line) uniform(cols int) (cell, bool) {
+	first := l.at(0)
+	if first.hasContent() || first.width() != 1 {
+		return 0, false
+	}
+	for x := 1; x < cols; x++ {
+		if l.at(x) != first {
+			return 0, false
+		}
+	}
+	return first, true
+}
+
+// unfinished writes the beginning of the sequence that the stream is in the
+// middle of, as the parser understood it.
+func (p *painter) unfinished() {
+	ps := &p.t.parser
+	collected := func() {
+		for shift := 24; shift >= 0; shift -= 8 {
+			if b := byte(ps.collect >> shift); b != 0 {
+				p.buf = append(p.buf, b)
+			}
+		}
+	}
+	switch ps.state {
+	case stEscape:
+		p.puts("\x1b")
+	case stEscapeInter:
+		p.puts("\x1b")
+		collected()
+	case stCSIEntry, stCSIParam, stCSIInter:
+		p.puts("\x1b[")
+		p.sequence(ps)
+	case stCSIIgnore:
+		p.puts("\x1b[0<")
+	case stString:
+		p.puts("\x1b")
+		p.buf = append(p.buf, ps.stringKind)
+	case stOSC:
+		p.puts("\x1b]")
+		p.buf = append(p.buf, inertOSC(ps)...)
+	case stDCSEntry, stDCSParam, stDCSInter:
+		p.puts("\x1bP")
+		p.sequence(ps)
+	case stDCSIgnore, stDCSPass:
+		// No DCS string draws anything.
+		p.puts("\x1bP0<")
+	}
+	p.buf = append(p.buf, ps.tail[:ps.nTail]...)
+}
+
+// sequence writes prefix, parameters and intermediates.
+func (p *painter) sequence(ps *parser) {
+	var prefix, inter []byte
+	for shift := 24; shift >= 0; shift -= 8 {
+		switch b := byte(ps.collect >> shift); {
+		case b >= 0x3c:
+			prefix = append(prefix, b)
+		case b != 0:
+			inter = append(inter, b)
+		}
+	}
+	p.buf = append(p.buf, prefix...)
+	v := &ps.params
+	if ps.state != stCSIEntry && ps.state != stDCSEntry {
+		for i := range v.n {
+			if i > 0 {
+				p.puts(";")
+			}
+			if v.value[i] != 0 || v.n > 1 || len(v.subsOf(i)) > 0 || len(prefix) == 0 && len(inter) == 0 {
+				p.num(int(v.value[i]))
+			}
+			for _, sub := range v.subsOf(i) {
+				p.puts(":")
+				if sub >= 0 {
+					p.num(int(sub))
+				}
+			}
+		}
+		if v.rejectDigits {
+			p.puts(";")
+		}
+	}
+	p.buf = append(p.buf, inter...)
+}
+
+// inertOSC is the part of an unfinished OSC string that may be carried on:
+// titles, links and colours. Any other becomes a string that means nothing.
+func inertOSC(ps *parser) string {
+	const nothing = "7999;"
+	if ps.overflow || len(ps.text) > maxRepaintString {
+		return nothing
+	}
+	for i, b := range ps.text {
+		if b >= '0' && b <= '9' {
+			continue
+		}
+		switch string(ps.text[:i]) {
+		case "0", "1", "2", "8":
+			if b == ';' {
+				return string(ps.text)
+			}
+		}
+		return nothing
+	}
+	return string(ps.text)
+}
