@@ -3,9 +3,7 @@ package vt
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"hash/crc32"
-	"unicode/utf8"
 )
 
 // A state is
