@@ -287,8 +287,8 @@ func healed(t *testing.T, s *Stack, stream *Stream, book *ledger) {
 // settle checks the ledger and prints it.
 func settle(t *testing.T, s *Stack, stream *Stream, book *ledger, keys string, played map[string]int) {
 	t.Helper()
-	recorded, err := os.ReadFile(keys)
-	must(t, err)
+	now := stream.Snapshot()
+	recorded := recordedInput(t, s, keys, now.Applied*len("<000000>"))
 	arrived := regexp.MustCompile(`<(\d{6})>`).FindAllStringSubmatch(string(recorded), -1)
 	if want := len(arrived) * len("<000000>"); want != len(recorded) {
 		t.Errorf("the program read %d bytes, of which %d are whole keys: some were torn", len(recorded), want)
@@ -305,7 +305,6 @@ func settle(t *testing.T, s *Stack, stream *Stream, book *ledger, keys string, p
 		}
 		seen[number], previous = true, number
 	}
-	now := stream.Snapshot()
 	returned := 0
 	for _, text := range now.Draft {
 		for _, match := range regexp.MustCompile(`<(\d{6})>`).FindAllStringSubmatch(text, -1) {
@@ -326,8 +325,21 @@ func settle(t *testing.T, s *Stack, stream *Stream, book *ledger, keys string, p
 	if book.typed != len(arrived)+returned {
 		t.Errorf("typed %d keys, %d arrived, %d returned: %d vanished", book.typed, len(arrived), returned, book.typed-len(arrived)-returned)
 	}
-	t.Logf("ledger: printed %d lines, seen %d in the stream and the rest in the history; typed %d keys, arrived %d, returned %d; %d repaints; faults %v",
-		book.lines[len(book.lines)-1], len(book.lines), book.typed, len(arrived), returned, now.Repaints, played)
+	t.Logf("ledger: printed %d lines, seen %d in the stream and the rest in the history; typed %d keys, arrived %d, returned %d; %d repaints; retired %v; faults %v",
+		book.lines[len(book.lines)-1], len(book.lines), book.typed, len(arrived), returned, now.Repaints, now.Retired, played)
+}
+
+// recordedInput is what a program recorded of its input, once it is at least
+// size bytes: the PTY takes bytes before the program reads them.
+func recordedInput(t *testing.T, s *Stack, path string, size int) (recorded []byte) {
+	t.Helper()
+	s.Eventually("the program reads its input", func() (err error) {
+		if recorded, err = os.ReadFile(path); err == nil && len(recorded) < size {
+			err = fmt.Errorf("%d of %d bytes", len(recorded), size)
+		}
+		return err
+	})
+	return recorded
 }
 
 // TestLongCut: keys typed into a cut of more than ten seconds come back to the
@@ -353,9 +365,7 @@ func TestLongCut(t *testing.T) {
 	}))
 	stream.Type("after")
 	must(t, stream.WaitFor(s.Context(), "the next key", func(now Snapshot) bool { return now.Applied == 2 }))
-	recorded, err := os.ReadFile(keys)
-	must(t, err)
-	if string(recorded) != "before after" {
+	if recorded := recordedInput(t, s, keys, len("before after")); string(recorded) != "before after" {
 		t.Errorf("the program read %q, want %q", recorded, "before after")
 	}
 }

@@ -5,8 +5,10 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -83,6 +85,7 @@ type Stream struct {
 	retiring bool
 	applied  int
 	draft    []string
+	reasons  map[string]int // why clients were retired
 }
 
 type pendingInput struct {
@@ -412,8 +415,12 @@ func (s *Stream) resumeInput() {
 		s.patience = firstPatience
 	}
 	for _, p := range s.pending {
-		if time.Since(p.typed) >= wire.InputLifetime || p.prompt != s.prompt {
-			s.retiring = true
+		switch {
+		case s.retiring:
+		case time.Since(p.typed) >= wire.InputLifetime:
+			s.retire("too old to be sent again")
+		case p.prompt != s.prompt:
+			s.retire("another dialog")
 		}
 	}
 	s.sent = time.Now()
@@ -455,9 +462,20 @@ func (s *Stream) takeInputAck(f *wire.InputAck) {
 	case wire.InputHostOffline:
 		// Tried again while it is young enough.
 	default:
-		s.retiring = true
+		s.retire(fmt.Sprintf("status %d", f.Status))
 		s.viewer.send(&wire.Retire{Handle: s.handle, Client: s.client})
 	}
+}
+
+func (s *Stream) retire(reason string) {
+	if s.retiring {
+		return
+	}
+	s.retiring = true
+	if s.reasons == nil {
+		s.reasons = make(map[string]int)
+	}
+	s.reasons[reason]++
 }
 
 // watchInputAge retires clients whose input was not acknowledged in time.
@@ -558,6 +576,7 @@ type Snapshot struct {
 	Mine                 bool
 	Applied, Outstanding int
 	Draft                []string
+	Retired              map[string]int // how many clients were retired, by reason
 	Problem              *wire.Problem
 }
 
@@ -571,7 +590,7 @@ func (s *Stream) Snapshot() Snapshot {
 func (s *Stream) snapshot() Snapshot {
 	snapshot := Snapshot{Position: s.position, Live: s.live, Cols: s.cols, Rows: s.rows, Received: s.received, Repainted: s.repainted,
 		Repaints: s.repaints, Exit: s.exit, Owner: s.owner, Mine: s.owner.Client == s.client && !s.owner.Client.IsZero(),
-		Applied: s.applied, Outstanding: len(s.pending), Draft: append([]string(nil), s.draft...), Problem: s.problem}
+		Applied: s.applied, Outstanding: len(s.pending), Draft: slices.Clone(s.draft), Retired: maps.Clone(s.reasons), Problem: s.problem}
 	if s.terminal != nil {
 		snapshot.Text = s.terminal.Text(vt.TextOptions{})
 	}
