@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/agent-helm/agent-helm/daemon/attach/tty"
+	"github.com/agent-helm/agent-helm/internal/vt"
 	"github.com/agent-helm/agent-helm/internal/wire"
 )
 
@@ -138,6 +139,7 @@ type client struct {
 	view               *view  // of another size than the window; nil when direct
 	drawing            bool   // a state was asked for and has not come yet
 	state              []byte // what has come of it
+	foreign            bool   // the holder's states are of another version
 	again              bool   // and another is needed after it
 	hint               *hint
 	hintOver           <-chan time.Time // when the hint goes
@@ -147,6 +149,7 @@ type client struct {
 	claimed            time.Time        // when typing last asked for the size
 	draw               <-chan time.Time // when the view is to be drawn
 	exit               *wire.Exit
+	lineStart          bool // the program's cursor is in the first column, as far as we see
 }
 
 func newClient(terminal *tty.Terminal, connection Connection, options Options) *client {
@@ -160,6 +163,7 @@ func newClient(terminal *tty.Terminal, connection Connection, options Options) *
 	c.cols, c.rows = terminal.Size()
 	session := connection.Welcome().Session
 	c.gridCols, c.gridRows = int(session.Cols), int(session.Rows)
+	c.foreign = connection.Welcome().VT != vt.StateVersion
 	return c
 }
 
@@ -307,6 +311,10 @@ func (c *client) take(frame wire.Frame) {
 		c.takeOutput(f)
 	case *wire.State:
 		c.takeState(f)
+	case *wire.Repaint:
+		session := vt.New(vt.Options{Cols: int(f.Cols), Rows: int(f.Rows)})
+		_, _ = session.Write(f.Data) // never fails
+		c.show(session, f.Position.Offset)
 	case *wire.Resize:
 		c.gridCols, c.gridRows = int(f.Cols), int(f.Rows)
 		if !c.drawing {

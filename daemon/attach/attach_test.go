@@ -103,6 +103,7 @@ func newFixture(t *testing.T, options Options) *fixture {
 	}
 	f.grown = sync.NewCond(&f.mu)
 	f.resize(testCols, testRows)
+	f.holder.welcome.VT = vt.StateVersion
 	f.holder.welcome.Session.Cols, f.holder.welcome.Session.Rows = testCols, testRows
 	local, err := tty.Open(terminal, terminal)
 	if err != nil {
@@ -473,6 +474,18 @@ func TestRun_ExistingSession(t *testing.T) {
 	f.press("\x1b[93;5u")
 	f.describe("")
 	f.end(Detached)
+}
+
+// A holder of another version is asked for terminal bytes.
+func TestRun_OtherVersion(t *testing.T) {
+	f := newFixture(t, Options{})
+	expect[*wire.HolderAttach](f, nil)
+	f.holder.frames <- &wire.State{First: true, Last: true, Cols: testCols, Rows: testRows, Data: []byte("of the future")}
+	if attach := expect[*wire.HolderAttach](f, nil); attach.Want != wire.WantRepaint {
+		t.Errorf("asked for %+v", attach)
+	}
+	f.holder.frames <- &wire.Repaint{Cols: testCols, Rows: testRows, Data: []byte("drawn ─\x1b[5b")}
+	f.see("drawn ──────")
 }
 
 func TestRun_ReadOnly(t *testing.T) {

@@ -52,12 +52,11 @@ func (c *client) takeOutput(f *wire.Output) {
 			return
 		}
 		c.outbox.putOutput(c.output.filter(f.Data), end)
+		c.lineStart = len(f.Data) > 0 && f.Data[len(f.Data)-1] == '\n'
 	}
 }
 
-// takeState collects a state and shows the session from there on: in the
-// window itself when it has the session's size, else cut out of it. A state
-// that does not make sense is asked for again when the session next changes.
+// takeState collects a state and shows the session from there on.
 func (c *client) takeState(f *wire.State) {
 	if f.First {
 		c.state = c.state[:0]
@@ -68,27 +67,37 @@ func (c *client) takeState(f *wire.State) {
 	if !f.Last {
 		return
 	}
-	state := c.state
-	c.state, c.drawing = nil, false
-	c.gridCols, c.gridRows = int(f.Cols), int(f.Rows)
+	session, err := vt.Restore(c.state)
+	c.state = nil
+	if err != nil {
+		c.foreign = true
+		c.repaint()
+		return
+	}
+	c.show(session, f.Position.Offset)
+}
+
+// show draws the session as it is at offset: in the window itself when it has
+// the session's size, else cut out of it.
+func (c *client) show(session *vt.Terminal, offset uint64) {
+	c.drawing = false
+	c.gridCols, c.gridRows = session.Size()
 	if c.again {
 		c.repaint()
 		return
 	}
-	session, err := vt.Restore(state)
-	if err != nil {
-		return
-	}
 	if c.gridCols != c.cols || c.gridRows != c.rows {
-		c.openView(session, f.Position.Offset)
+		c.openView(session, offset)
 		return
 	}
-	c.closeView()
+	c.view, c.draw = nil, nil
 	c.hint, c.hintOver = nil, nil
 	c.output = newPipeline(c.options.Clipboard)
 	c.outbox.putReset(pushTitle + c.history(session) + c.emptyScreen())
-	c.outbox.putOutput(c.output.filter(portable(session.Repaint())), f.Position.Offset)
+	c.outbox.putOutput(c.output.filter(portable(session.Repaint())), offset)
 	c.outbox.put(keyboardModes(session.Modes()) + watchFocus)
+	column, _ := session.Cursor()
+	c.lineStart = column == 0
 	c.showHint(session)
 }
 
@@ -130,7 +139,12 @@ func keyboardModes(m vt.Modes) string {
 // repaint asks for the session as it is now; what comes before is skipped.
 func (c *client) repaint() {
 	c.drawing, c.again = true, false
-	c.send(&wire.HolderAttach{Want: wire.WantState, History: c.options.History})
+	want := wire.WantState
+	if c.foreign {
+		// A holder of another version still draws for everybody.
+		want = wire.WantRepaint
+	}
+	c.send(&wire.HolderAttach{Want: want, History: c.options.History})
 }
 
 // emptyScreen is how a repaint finds the terminal, once its modes are reset.
@@ -140,9 +154,9 @@ func (c *client) emptyScreen() string {
 	return "\x1b[?1049l\x1b[0m\x1b[r\x1b[?6l\x1b[?7h\x1b[H" + strings.Repeat("\x1b[2K\x1b[1B", c.rows) + "\x1b[H"
 }
 
-// makeRoom scrolls what stands on the screen, down to the cursor, into the
+// makeRoom scrolls what stands on the screen above the cursor into the
 // terminal's history, so that the session begins on an empty screen without
-// erasing anything.
+// erasing anything. The cursor's own row is empty: a command was just entered.
 func (c *client) makeRoom() {
-	c.outbox.put(pushTitle + "\x1b[0m\r" + strings.Repeat("\n", c.rows) + "\x1b[H")
+	c.outbox.put(pushTitle + "\x1b[0m\r" + strings.Repeat("\n", max(c.rows-1, 0)) + "\x1b[H")
 }

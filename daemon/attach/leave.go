@@ -128,7 +128,7 @@ func (c *client) writeLeaving(where, bottom int) {
 			bottom = c.rows
 		}
 		sequence += fmt.Sprintf("\x1b[%d;1H\r\n", bottom)
-	case c.outbox.lastByte != '\n':
+	case !c.lineStart || !onMain:
 		sequence += "\r\n"
 	}
 	_, _ = c.terminal.Write([]byte(sequence + "\x1b[J"))

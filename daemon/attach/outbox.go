@@ -22,10 +22,9 @@ type outbox struct {
 	discard bool
 	err     error
 
-	// modes and lastByte are of what was really written. They are the
-	// writer's until done is closed.
-	modes    modeTracker
-	lastByte byte
+	// modes are those of what was really written. They are the writer's until
+	// done is closed.
+	modes modeTracker
 
 	done chan struct{} // closed when the writer has ended
 }
@@ -97,7 +96,6 @@ func (o *outbox) run() {
 				return
 			}
 			o.modes.write(p[:n])
-			o.lastByte = p[n-1]
 			p = p[n:]
 		}
 		if next.offset > 0 {

@@ -41,15 +41,6 @@ func (c *client) openView(session *vt.Terminal, offset uint64) {
 	c.planDraw()
 }
 
-// closeView goes back to the main screen.
-func (c *client) closeView() {
-	if c.view == nil {
-		return
-	}
-	c.view = nil
-	c.draw = nil
-}
-
 // planDraw draws the view soon, once for many changes.
 func (c *client) planDraw() {
 	if c.view != nil && !c.view.due {
