@@ -7,12 +7,15 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/coder/websocket"
 
+	"github.com/agent-helm/agent-helm/daemon"
+	"github.com/agent-helm/agent-helm/daemon/holder"
 	"github.com/agent-helm/agent-helm/internal/wire"
 )
 
@@ -260,7 +263,7 @@ func TestEqualTerminals(t *testing.T) {
 	stream.Submit("echo the-$((1+1))nd-end")
 	must(t, stream.WaitFor(s.Context(), "the end", func(now Snapshot) bool { return strings.Contains(now.Text, "the-2nd-end") }))
 	s.Eventually("three equal screens", func() error {
-		holder, err := s.Helm("logs", "--screen", id)
+		holder, err := s.holderScreen(id)
 		if err != nil {
 			return err
 		}
@@ -275,6 +278,29 @@ func TestEqualTerminals(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// holderScreen asks the holder itself, past daemon and server.
+func (s *Stack) holderScreen(id string) (string, error) {
+	dirs, err := daemon.ResolveDirs(func(name string) string {
+		for _, variable := range slices.Backward(s.env()) {
+			if value, ok := strings.CutPrefix(variable, name+"="); ok {
+				return value
+			}
+		}
+		return ""
+	})
+	if err != nil {
+		return "", err
+	}
+	client, err := holder.Dial(s.Context(), dirs, id, wire.RoleTool)
+	if err != nil {
+		return "", err
+	}
+	defer client.Close()
+	var result wire.TextResult
+	err = client.Call(s.Context(), wire.MethodText, wire.TextParams{}, &result)
+	return result.Text, err
 }
 
 // TestUpgrade: sessions live on while the daemon's binary is replaced.
