@@ -8,11 +8,13 @@ import (
 	"log/slog"
 	"net/http"
 	"reflect"
+	"slices"
 	"testing/fstest"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/agent-helm/agent-helm/internal/vt"
+	"github.com/agent-helm/agent-helm/server"
 	"github.com/agent-helm/agent-helm/server/auth"
 )
 
@@ -51,6 +53,7 @@ func humaConfig() huma.Config {
 // installation and says nothing of this one, so it is public.
 func (a *API) registerDocuments() {
 	a.allowNull("Session", "exit", "prompt")
+	a.huma.OpenAPI().Extensions = map[string]any{"x-codes": describedCodes()}
 	document := func(content []byte, mediaType string) http.HandlerFunc {
 		file := &appFile{name: "document", mediaType: mediaType, content: content}
 		return func(w http.ResponseWriter, r *http.Request) { file.serveDocument(w, r) }
@@ -84,6 +87,23 @@ func (a *API) allowNull(schema string, fields ...string) {
 		property := properties[field]
 		properties[field] = &huma.Schema{Description: property.Description, AnyOf: []*huma.Schema{{Ref: property.Ref}, {Type: "null"}}}
 	}
+}
+
+// describedCode is one code of Problem for the documentation.
+type describedCode struct {
+	Code    server.Code `json:"code"`
+	Status  int         `json:"status"`
+	Meaning string      `json:"meaning"`
+}
+
+func describedCodes() []describedCode {
+	codes := server.Codes()
+	slices.Sort(codes)
+	described := make([]describedCode, 0, len(codes))
+	for _, code := range codes {
+		described = append(described, describedCode{Code: code, Status: code.Status(), Meaning: code.Sentence()})
+	}
+	return described
 }
 
 // OpenAPI is the API's description as indented JSON, the same for the same

@@ -77,6 +77,19 @@ async function draw() {
     }
   }
   for (const [tag, boxes] of groups) main.append(element('h2', tag), ...boxes)
+  main.append(element('h2', 'Codes of problems'), codes(api['x-codes']))
+  // The browser looked for the fragment before there was anything to find.
+  if (location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView()
+}
+
+function codes(list) {
+  const table = element('table')
+  for (const { code, status, meaning } of list) {
+    const row = element('tr', '', element('td', '', element('code', code)), element('td', String(status)), element('td', meaning))
+    row.id = code
+    table.append(row)
+  }
+  return table
 }
 
 draw().catch((error) => {
