@@ -22,7 +22,6 @@ type receiver interface {
 // Viewer is a connection that shows sessions. Its methods must not block and
 // must not call the fleet.
 type Viewer interface {
-	session.Sink
 	// InputAck tells what became of an input; the handle is the viewer's.
 	InputAck(ack wire.InputAck)
 	// Removed says that the session of a handle is no longer here.
@@ -44,6 +43,8 @@ type Attachment struct {
 
 // AttachOptions say what a viewer wants.
 type AttachOptions struct {
+	// Sink takes the session's stream; its frames carry Handle.
+	Sink    session.Sink
 	Handle  uint32
 	From    *wire.Position
 	Client  wire.ClientID
@@ -68,7 +69,7 @@ func (f *Fleet) Attach(ctx context.Context, key server.SessionKey, v Viewer, o A
 	if !o.Client.IsZero() {
 		a.claim(o.Client)
 	}
-	a.Attachment, err = e.session.Attach(ctx, session.AttachOptions{Sink: v, Handle: o.Handle, From: o.From, Client: o.Client, Visible: o.Visible})
+	a.Attachment, err = e.session.Attach(ctx, session.AttachOptions{Sink: o.Sink, Handle: o.Handle, From: o.From, Client: o.Client, Visible: o.Visible})
 	if err != nil {
 		a.forget()
 		return nil, noSession(err)

@@ -156,6 +156,9 @@ func (f *Fleet) Input(ctx context.Context, key server.SessionKey, input Input) e
 	if err != nil {
 		return err
 	}
+	if len(input.Data) > wire.MaxInput {
+		return server.Errorf(server.CodeTooLarge, "an input has at most %d bytes: send it in parts", wire.MaxInput)
+	}
 	w := &waiter{answers: make(chan wire.InputAck, 1)}
 	client := clientOf(key, input.Idempotency)
 	if !e.receive(client, w) {
@@ -194,6 +197,9 @@ func (f *Fleet) Resize(_ context.Context, key server.SessionKey, cols, rows uint
 	e, err := f.entry(key)
 	if err != nil {
 		return err
+	}
+	if cols < 1 || rows < 1 || cols > wire.MaxColumns || rows > wire.MaxRows {
+		return server.Errorf(server.CodeInvalid, "a terminal has 1 to %d columns and 1 to %d rows", wire.MaxColumns, wire.MaxRows)
 	}
 	r := e.route.Load()
 	claim := &wire.ClaimSize{Client: clientOf(key, "resize"), Reason: wire.ClaimFit, Cols: cols, Rows: rows}

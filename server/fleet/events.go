@@ -15,6 +15,10 @@ import (
 // ask meanwhile is given a new snapshot instead.
 const maxDirty = 512
 
+// maxSnapshot bounds the sessions of one snapshot in bytes of JSON: a frame,
+// less room for the hosts.
+const maxSnapshot = wire.MaxFrame / 2
+
 // change is one change of the registry as subscribers are told of it. The body
 // of a session or host event is encoded once for all of them.
 type change struct {
@@ -161,11 +165,7 @@ func (s *Subscription) Take() ([]wire.Event, error) {
 	snapshot := s.snapshot
 	s.mu.Unlock()
 	if snapshot {
-		event, err := s.takeSnapshot()
-		if err != nil {
-			return nil, err
-		}
-		return []wire.Event{event}, nil
+		return s.takeSnapshot()
 	}
 	s.mu.Lock()
 	changes := make([]change, 0, len(s.order))
@@ -207,8 +207,9 @@ func (s *Subscription) put(c change) {
 }
 
 // takeSnapshot is everything that the subscriber may see. Changes from before
-// are in it, changes from now on come after it.
-func (s *Subscription) takeSnapshot() (wire.Event, error) {
+// are in it, changes from now on come after it. Sessions beyond what fits into
+// one frame follow as changes.
+func (s *Subscription) takeSnapshot() ([]wire.Event, error) {
 	f := s.fleet
 	f.mu.Lock()
 	sessions := f.listSessions(s.principal.CanSee)
@@ -229,14 +230,28 @@ func (s *Subscription) takeSnapshot() (wire.Event, error) {
 			s.shown[hosts[i].ID] = timeless(hosts[i])
 		}
 	}
-	data, err := json.Marshal(struct {
-		Hosts    []server.Host    `json:"hosts"`
-		Sessions []server.Session `json:"sessions"`
-	}{hosts, sessions})
-	if err != nil {
-		return wire.Event{}, fmt.Errorf("encode snapshot: %w", err)
+	items := make([]json.RawMessage, 0, len(sessions))
+	var events []wire.Event
+	size := 0
+	for _, item := range sessions {
+		data, err := json.Marshal(item)
+		if err != nil {
+			return nil, fmt.Errorf("encode snapshot: %w", err)
+		}
+		if size += len(data); size <= maxSnapshot {
+			items = append(items, data)
+		} else {
+			events = append(events, wire.Event{Kind: wire.EventSession, Body: data})
+		}
 	}
-	return wire.Event{Kind: wire.EventSnapshot, Body: data}, nil
+	data, err := json.Marshal(struct {
+		Hosts    []server.Host     `json:"hosts"`
+		Sessions []json.RawMessage `json:"sessions"`
+	}{hosts, items})
+	if err != nil {
+		return nil, fmt.Errorf("encode snapshot: %w", err)
+	}
+	return append([]wire.Event{{Kind: wire.EventSnapshot, Body: data}}, events...), nil
 }
 
 // event encodes a change for this subscriber; show is false when it is none for

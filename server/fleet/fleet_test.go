@@ -476,6 +476,43 @@ func TestSubscription_overflow(t *testing.T) {
 	})
 }
 
+// More sessions than a frame holds are told in parts, none larger than a frame.
+func TestSubscription_manySessions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, newStore())
+		long := info(1, sessionA)
+		long.Meta.State = "exited"
+		long.Meta.Command = strings.Repeat("ü", 400)
+		long.Meta.Cwd = "/" + strings.Repeat("ü", 1000)
+		total := 0
+		for _, host := range []string{"h1", "h2"} {
+			var infos []wire.SessionInfo
+			for n := range MaxListed {
+				long.ID, long.Handle = fmt.Sprintf("01kb9fvz3m8q4t6w2x5y7r%04d", n), uint32(n+1)
+				infos = append(infos, long)
+				total++
+			}
+			connect(t, f, host, infos...)
+		}
+		synctest.Wait()
+		s := f.Subscribe(admin)
+		defer s.Close()
+		events := next(t, s)
+		var first struct{ Sessions []json.RawMessage }
+		if err := json.Unmarshal(events[0].Body, &first); err != nil || events[0].Kind != wire.EventSnapshot {
+			t.Fatalf("%s: %v", events[0].Kind, err)
+		}
+		if told := len(first.Sessions) + len(events) - 1; told != total || len(events) == 1 {
+			t.Errorf("%d sessions told, %d of them behind the snapshot; there are %d", told, len(events)-1, total)
+		}
+		for i := range events {
+			if _, err := wire.Append(nil, &events[i]); err != nil {
+				t.Errorf("event %d: %v", i, err)
+			}
+		}
+	})
+}
+
 // What happens in sessions that a principal may not see changes nothing in what
 // it is told.
 func TestSubscription_binding(t *testing.T) {

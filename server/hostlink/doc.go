@@ -9,7 +9,7 @@
 // # Hostile or broken hosts
 //
 // Announcements are limited to 20 a second: the link that sends more is read
-// more slowly. A state is limited in size, and so are all the states together
-// that a link has begun and not ended. Acknowledgements are sent when 8 KiB
+// more slowly. The newest states of all its sessions together are limited in
+// size. Acknowledgements are sent when 8 KiB
 // were taken in, or 20 ms later, with whatever else is written.
 package hostlink

@@ -18,6 +18,8 @@ import (
 const (
 	// maxCalls bounds the calls that one host has not answered yet.
 	maxCalls = 256
+	// maxParams bounds the parameters of one call in bytes of JSON.
+	maxParams = 256 << 10
 	// maxInstance bounds a daemon's name for itself, in bytes.
 	maxInstance = 128
 )
@@ -38,7 +40,7 @@ type link struct {
 	// Owned by the reader.
 	connection *fleet.Connection
 	limiter    limiter
-	states     map[uint32]int // bytes of each state that has begun and not ended
+	states     map[uint32]int // bytes of each session's newest state
 	stateBytes int
 
 	instance, version string // set before the fleet knows the link
@@ -113,6 +115,8 @@ func (l *link) take(f wire.Frame) error {
 	case *wire.SessionClosed:
 		l.pace()
 		l.acks.forget(f.Handle)
+		l.stateBytes -= l.states[f.Handle]
+		delete(l.states, f.Handle)
 		return l.connection.Forgotten(l.ctx, f.Handle)
 	case *wire.RPCReply:
 		l.reply(f)
@@ -168,24 +172,21 @@ func (l *link) open(f *wire.SessionOpen) error {
 	return nil
 }
 
-// state passes a piece of state on, as long as all the states that this link
-// has begun are within the limit of one.
+// state passes a piece of state on, as long as the newest states of all this
+// link's sessions together are within the limit of one: what a host makes the
+// server remember is bounded.
 func (l *link) state(f *wire.State) error {
 	if !l.connection.Carries(f.Handle) {
 		return nil
 	}
 	if f.First {
 		l.stateBytes -= l.states[f.Handle]
-		delete(l.states, f.Handle)
+		l.states[f.Handle] = 0
 	}
 	l.states[f.Handle] += len(f.Data)
 	l.stateBytes += len(f.Data)
 	if l.stateBytes > wire.MaxState {
 		return socket.Malformed(fmt.Errorf("states above %d bytes: %w", wire.MaxState, wire.ErrTooLarge))
-	}
-	if f.Last {
-		l.stateBytes -= l.states[f.Handle]
-		delete(l.states, f.Handle)
 	}
 	l.connection.Feed(f.Handle, f)
 	return nil
@@ -272,8 +273,11 @@ func (l *link) Call(ctx context.Context, method string, params, result any) erro
 	if err != nil {
 		return fmt.Errorf("encode parameters of %s: %w", method, err)
 	}
-	if params == nil {
+	switch {
+	case params == nil:
 		encoded = nil
+	case len(encoded) > maxParams:
+		return server.Errorf(server.CodeTooLarge, "the parameters of %s have more than %d bytes", method, maxParams)
 	}
 	id, answer, err := l.begin()
 	if err != nil {

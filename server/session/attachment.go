@@ -22,16 +22,16 @@ const (
 	frameCost = 32
 )
 
-// Sink is where an attachment's stream goes: one viewer's connection. Its
-// methods are called on the session's goroutine and must not block or call the
-// session.
+// Sink is where one attachment's stream goes: a place in a viewer's connection.
+// Its methods are called on the session's goroutine and must not block or call
+// the session.
 type Sink interface {
-	// Room says whether a message for the handle can be taken now. After false
-	// the sink calls Attachment.Ready once it can.
-	Room(handle uint32) bool
+	// Room says whether a message can be taken now. After false the sink calls
+	// Attachment.Ready once it can.
+	Room() bool
 	// Send takes one message of whole frames. The sink owns it, and calls
-	// Attachment.Ready when it can take the next for this handle.
-	Send(handle uint32, message []byte)
+	// Attachment.Ready when it can take the next.
+	Send(message []byte)
 }
 
 // AttachOptions say who attaches and from where.
@@ -252,7 +252,7 @@ func (s *Session) pump(a *Attachment, current bool) {
 	if !s.due(a, current) {
 		return
 	}
-	if !a.sink.Room(a.handle) {
+	if !a.sink.Room() {
 		a.busy = true
 		return
 	}
@@ -265,7 +265,7 @@ func (s *Session) pump(a *Attachment, current bool) {
 		a.flow.sent(m.start, a.position.Offset, m.streamed, a.position != s.ring.End(), time.Now())
 	}
 	a.busy = true
-	a.sink.Send(a.handle, m.frames)
+	a.sink.Send(m.frames)
 }
 
 // due says whether a message for the attachment would have anything in it.

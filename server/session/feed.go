@@ -34,7 +34,7 @@ func (s *Session) Connect(ctx context.Context, up Upstream, info wire.SessionInf
 		s.announced = info.End
 		s.faults = nil
 		s.facts.online(time.Now())
-		s.facts.update(info.Meta, time.Now())
+		s.update(info.Meta)
 		if s.complete(info) {
 			s.changed(true)
 			return wire.SessionResume{Handle: info.Handle, From: info.End}
@@ -111,11 +111,22 @@ func (s *Session) Disconnect(up Upstream) {
 // has been told.
 func (s *Session) Update(ctx context.Context, meta wire.SessionMeta) error {
 	_, err := call(ctx, s, func() struct{} {
-		s.facts.update(meta, time.Now())
+		s.update(meta)
 		s.changed(true)
 		return struct{}{}
 	})
 	return err
+}
+
+// update takes in the host's word. The end that the stream told stays: an older
+// word may have been on its way.
+func (s *Session) update(meta wire.SessionMeta) {
+	if s.exit != nil && !server.SessionState(meta.State).Ended() {
+		meta.State, meta.ExitSignal = string(server.StateExited), s.exit.Signal
+		code := int(s.exit.Code)
+		meta.ExitCode = &code
+	}
+	s.facts.update(meta, time.Now())
 }
 
 // Lose marks a session that its host no longer knows.

@@ -26,15 +26,22 @@ type conn struct {
 
 	// Owned by the reader.
 	welcomed    bool
-	attachments map[uint32]*fleet.Attachment
+	attachments map[uint32]*shown
 
 	// changes is set by the reader before the socket is ready, and then the
 	// writer's.
 	changes *fleet.Subscription
+	events  []wire.Event // taken and not written yet; owned by the writer
 
 	mu      sync.Mutex
 	clients map[wire.ClientID]struct{} // this viewer's own; guarded by mu
 	waiting int                        // pages asked for; guarded by mu
+}
+
+// shown is a session that the viewer shows.
+type shown struct {
+	*fleet.Attachment
+	slot *slot
 }
 
 // maxClients bounds the client ids that one socket is known by.
@@ -43,7 +50,7 @@ const maxClients = 1024
 func newConn(h *Handler, s *socket.Socket, p server.Principal, ctx context.Context, cancel context.CancelCauseFunc) *conn {
 	c := &conn{
 		handler: h, socket: s, principal: p, ctx: ctx, cancel: cancel,
-		attachments: map[uint32]*fleet.Attachment{},
+		attachments: map[uint32]*shown{},
 		clients:     map[wire.ClientID]struct{}{},
 	}
 	c.outbox.init(s)
@@ -174,17 +181,19 @@ func (c *conn) attach(f *wire.Attach) error {
 		return c.problem(f.Handle, server.Errorf(server.CodeLimit, "this window shows %d sessions already: close one", MaxAttachments))
 	}
 	c.own(f.Client)
-	c.outbox.open(f.Handle)
-	a, err := c.handler.config.Fleet.Attach(c.ctx, key, c, fleet.AttachOptions{Handle: f.Handle, From: f.From, Client: f.Client, Visible: f.Visible})
+	place := c.outbox.open()
+	a, err := c.handler.config.Fleet.Attach(c.ctx, key, c, fleet.AttachOptions{
+		Sink: place, Handle: f.Handle, From: f.From, Client: f.Client, Visible: f.Visible,
+	})
 	if err != nil {
-		c.outbox.close(f.Handle)
+		place.close()
 		if c.ctx.Err() != nil {
 			return context.Cause(c.ctx)
 		}
 		return c.problem(f.Handle, err)
 	}
-	c.attachments[f.Handle] = a
-	c.outbox.bind(f.Handle, a)
+	c.attachments[f.Handle] = &shown{a, place}
+	place.bind(a)
 	return nil
 }
 
@@ -194,14 +203,14 @@ func (c *conn) detach(handle uint32) {
 		return
 	}
 	delete(c.attachments, handle)
-	c.outbox.close(handle)
+	a.slot.close()
 	a.Detach()
 }
 
 // allowed is the attachment of a handle, if the principal may do what needs the
 // scope with it. Frames about sizes and presence are for now: one that is not
 // allowed is dropped.
-func (c *conn) allowed(handle uint32, scope server.Scopes) *fleet.Attachment {
+func (c *conn) allowed(handle uint32, scope server.Scopes) *shown {
 	a := c.attachments[handle]
 	if a == nil || c.principal.RequireSession(scope, a.Key()) != nil {
 		return nil
@@ -243,7 +252,7 @@ func (c *conn) presence(f *wire.Presence) {
 		return
 	}
 	if c.principal.RequireSession(server.ScopeInput, a.Key()) != nil {
-		a.Attachment.Presence(f.Visible)
+		a.Attachment.Attachment.Presence(f.Visible)
 		return
 	}
 	c.own(f.Client)
@@ -314,27 +323,25 @@ func (c *conn) Removed(handle uint32) {
 	}
 }
 
-// Room says whether a session may send a message for the handle now.
-func (c *conn) Room(handle uint32) bool { return c.outbox.room(handle) }
-
-// Send takes a session's message for the handle.
-func (c *conn) Send(handle uint32, message []byte) { c.outbox.send(handle, message) }
-
 // Collect appends changes and then what the sessions have sent.
 func (c *conn) Collect(dst []byte, limit int) []byte {
-	events, err := c.changes.Take()
-	if err != nil {
-		c.cancel(err)
-		return dst
-	}
-	for i := range events {
-		encoded, err := wire.Append(dst, &events[i])
+	for len(dst) < limit {
+		if len(c.events) == 0 {
+			var err error
+			if c.events, err = c.changes.Take(); err != nil {
+				c.cancel(err)
+				return dst
+			}
+			if len(c.events) == 0 {
+				break
+			}
+		}
+		encoded, err := wire.Append(dst, &c.events[0])
 		if err != nil {
-			// A snapshot of more than a frame: thousands of sessions.
-			c.cancel(server.Errorf(server.CodeLimit, "there are too many sessions to list at once: forget some"))
+			c.cancel(err)
 			return dst
 		}
-		dst = encoded
+		dst, c.events = encoded, c.events[1:]
 	}
 	return c.outbox.collect(dst, limit)
 }

@@ -17,76 +17,74 @@ type outbox struct {
 	socket *socket.Socket
 
 	mu    sync.Mutex
-	slots map[uint32]*slot // guarded by mu
-	order []uint32         // handles with a message, oldest first; guarded by mu
-	bytes int              // guarded by mu
-	// starved are handles that found no room; guarded by mu.
-	starved []uint32
+	order []*slot // with a message, oldest first; guarded by mu
+	bytes int     // guarded by mu
+	// starved are those that found no room; guarded by mu.
+	starved []*slot
 }
 
-// slot is one handle's place.
+// slot is one attachment's place in the outbox. It is the session's Sink: what
+// an attachment that was replaced still sends goes nowhere.
 type slot struct {
+	outbox *outbox
+
+	// Guarded by outbox.mu.
 	attachment *fleet.Attachment // nil until bound
 	message    []byte
-	// owed counts the calls of Ready that came before there was anybody to call.
-	owed bool
+	owed       bool // Ready was due before there was anybody to call
+	closed     bool
 }
 
-func (o *outbox) init(s *socket.Socket) {
-	o.socket = s
-	o.slots = map[uint32]*slot{}
-}
+func (o *outbox) init(s *socket.Socket) { o.socket = s }
 
-// open makes a place for a handle.
-func (o *outbox) open(handle uint32) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.slots[handle] = &slot{}
-}
+// open makes a place.
+func (o *outbox) open() *slot { return &slot{outbox: o} }
 
 // bind says whom to call when there is room again.
-func (o *outbox) bind(handle uint32, a *fleet.Attachment) {
-	o.mu.Lock()
-	s := o.slots[handle]
+func (s *slot) bind(a *fleet.Attachment) {
+	s.outbox.mu.Lock()
 	s.attachment = a
 	owed := s.owed
 	s.owed = false
-	o.mu.Unlock()
+	s.outbox.mu.Unlock()
 	if owed {
 		a.Ready()
 	}
 }
 
-// close gives a handle's place up, with what waits there.
-func (o *outbox) close(handle uint32) {
+// close gives the place up, with what waits there.
+func (s *slot) close() {
+	o := s.outbox
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if s := o.slots[handle]; s != nil {
-		o.bytes -= len(s.message)
-		delete(o.slots, handle)
-	}
+	o.bytes -= len(s.message)
+	s.message, s.closed = nil, true
 }
 
-func (o *outbox) room(handle uint32) bool {
+// Room says whether a message can be taken now.
+func (s *slot) Room() bool {
+	o := s.outbox
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.bytes < outboxSize {
 		return true
 	}
-	o.starved = append(o.starved, handle)
+	o.starved = append(o.starved, s)
 	return false
 }
 
-func (o *outbox) send(handle uint32, message []byte) {
+// Send takes a message.
+func (s *slot) Send(message []byte) {
+	o := s.outbox
 	o.mu.Lock()
-	s := o.slots[handle]
-	if s != nil {
+	closed := s.closed
+	if !closed {
 		s.message = message
 		o.bytes += len(message)
-		o.order = append(o.order, handle)
+		o.order = append(o.order, s)
 	}
 	o.mu.Unlock()
-	if s != nil {
+	if !closed {
 		o.socket.Wake()
 	}
 }
@@ -98,38 +96,40 @@ func (o *outbox) collect(dst []byte, limit int) []byte {
 	var ready []*fleet.Attachment
 	o.mu.Lock()
 	taken := 0
-	for _, handle := range o.order {
+	for _, s := range o.order {
 		if len(dst) >= limit {
 			break
 		}
 		taken++
-		s := o.slots[handle]
-		if s == nil || s.message == nil {
-			continue // closed meanwhile
+		if s.closed {
+			continue
 		}
 		dst = append(dst, s.message...)
 		o.bytes -= len(s.message)
 		s.message = nil
 		ready = s.wake(ready)
 	}
-	o.order = append(o.order[:0], o.order[taken:]...)
+	rest := copy(o.order, o.order[taken:])
+	clear(o.order[rest:])
+	o.order = o.order[:rest]
 	if o.bytes < outboxSize && len(o.starved) > 0 {
-		for _, handle := range o.starved {
-			if s := o.slots[handle]; s != nil && s.message == nil {
+		for _, s := range o.starved {
+			if !s.closed {
 				ready = s.wake(ready)
 			}
 		}
+		clear(o.starved)
 		o.starved = o.starved[:0]
 	}
 	o.mu.Unlock()
-	// Not with mu held: the session may be waiting for it in room or send.
+	// Not with mu held: the session may be waiting for it in Room or Send.
 	for _, a := range ready {
 		a.Ready()
 	}
 	return dst
 }
 
-// wake adds whom to call. The caller holds mu.
+// wake adds whom to call. The caller holds outbox.mu.
 func (s *slot) wake(ready []*fleet.Attachment) []*fleet.Attachment {
 	if s.attachment == nil {
 		s.owed = true

@@ -434,6 +434,29 @@ func TestViewer_pages(t *testing.T) {
 	})
 }
 
+// A handle that shows another session now gets nothing of the one before.
+func TestViewer_attachReplacesWhatAHandleShows(t *testing.T) {
+	w := newWorld(t, nil)
+	h := w.host("h1", info(1, sessionA), info(2, sessionB))
+	v := w.viewer()
+	for n := range 200 {
+		session, other := sessionA, "b"
+		if n%2 == 1 {
+			session, other = sessionB, "a"
+		}
+		h.print(1, strings.Repeat("a", 1000))
+		h.print(2, strings.Repeat("b", 1000))
+		v.Send(&wire.Attach{Handle: 7, Host: "h1", Session: session})
+		sockettest.Await[*wire.Attached](v.Peer)
+		sockettest.Await[*wire.Live](v.Peer)
+		for _, f := range v.Take() {
+			if f, ok := f.(*wire.Output); ok && strings.Contains(string(f.Data), other) {
+				t.Fatalf("round %d: output of the session before", n)
+			}
+		}
+	}
+}
+
 func TestViewer_sessionIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
