@@ -38,7 +38,7 @@ func TestLink_ForwardsWholeStream(t *testing.T) {
 		h.print([]byte(" resize"))
 		h.end(3)
 		r.server.wait(t, "the exit", func() bool { return r.server.copies[h.id].exit != nil })
-		c := r.server.copies[h.id]
+		c := r.server.copy(h.id)
 		if got := string(c.data); got != "before after resize" || c.resizes != 1 || c.exit.Code != 3 {
 			t.Errorf("server has %q with %d resizes and exit %+v", got, c.resizes, c.exit)
 		}
@@ -74,7 +74,7 @@ func TestLink_ResumesAfterCutsAtRandomBytes(t *testing.T) {
 					r.server.wait(t, "the whole stream", func() bool {
 						return r.server.copies[h.id] != nil && len(r.server.copies[h.id].data) == len(want[i])
 					})
-					if c := r.server.copies[h.id]; !bytes.Equal(c.data, want[i]) || c.gaps > 0 || c.states > 0 {
+					if c := r.server.copy(h.id); !bytes.Equal(c.data, want[i]) || c.gaps > 0 || c.states > 0 {
 						t.Errorf("session %d: %d bytes are not those that were printed (%d gaps, %d states)", i, len(c.data), c.gaps, c.states)
 					}
 				}
@@ -104,7 +104,7 @@ func TestLink_RestartOfTheUplinkResumes(t *testing.T) {
 			h.print([]byte("while away"))
 			want = append(want, "while away"...)
 		}
-		if c := r.server.copies[h.id]; !bytes.HasPrefix(want, c.data) || c.gaps+c.states > 0 {
+		if c := r.server.copy(h.id); !bytes.HasPrefix(want, c.data) || c.gaps+c.states > 0 {
 			t.Error("the stream is not whole")
 		}
 		if len(r.server.hellos) != 5 || r.server.hellos[0].Instance == r.server.hellos[1].Instance {
@@ -131,7 +131,7 @@ func TestLink_GapAndStateWhenTheLogDroppedIt(t *testing.T) {
 		r.server.wait(t, "the state", func() bool { return r.server.copies[h.id].states == 1 })
 		h.print([]byte("tail"))
 		r.server.wait(t, "the tail", func() bool { return bytes.HasSuffix(r.server.copies[h.id].data, []byte("tail")) })
-		c := r.server.copies[h.id]
+		c := r.server.copy(h.id)
 		if c.gaps != 1 || len(c.data) != 1_200_004 {
 			t.Errorf("%d gaps, %d bytes", c.gaps, len(c.data))
 		}
@@ -190,14 +190,14 @@ func TestLink_EndedSessionIsServedFromItsRemains(t *testing.T) {
 		h.vanish()
 		r.start(t)
 		r.server.wait(t, "the exit", func() bool { return r.server.copies[h.id] != nil && r.server.copies[h.id].exit != nil })
-		c := r.server.copies[h.id]
+		c := r.server.copy(h.id)
 		if string(c.data) != "last screen" || c.exit.Code != 7 {
 			t.Errorf("server has %q and %+v", c.data, c.exit)
 		}
 		// Input to it is answered, not swallowed.
 		r.server.send(t, &wire.Input{Handle: c.handle, Client: wire.ClientID{1}, Seq: 1, Data: []byte("x")})
 		r.server.wait(t, "an answer", func() bool { return len(r.server.live.acks) == 1 })
-		if ack := r.server.live.acks[0]; ack.Status != wire.InputEnded {
+		if ack := r.server.acks()[0]; ack.Status != wire.InputEnded {
 			t.Errorf("the answer is %+v", ack)
 		}
 	})
@@ -215,8 +215,8 @@ func TestLink_BrokenHolderCostsOnlyItsOwnStream(t *testing.T) {
 			a, b := r.server.copies[good.id], r.server.copies[bad.id]
 			return a != nil && b != nil && string(a.data) == "good" && string(b.data) == "recovered"
 		})
-		if r.server.links != 1 {
-			t.Errorf("the link was opened %d times", r.server.links)
+		if r.server.linked() != 1 {
+			t.Errorf("the link was opened %d times", r.server.linked())
 		}
 	})
 }
@@ -233,7 +233,7 @@ func TestLink_StoppedHolderStopsNobodyElse(t *testing.T) {
 			r.server.send(t, &wire.Input{Handle: handle, Client: wire.ClientID{1}, Seq: uint64(seq + 1), Data: []byte("x")})
 		}
 		r.server.wait(t, "a refusal", func() bool { return len(r.server.live.acks) > 0 })
-		if ack := r.server.live.acks[0]; ack.Status != wire.InputBlocked {
+		if ack := r.server.acks()[0]; ack.Status != wire.InputBlocked {
 			t.Errorf("the answer is %+v", ack)
 		}
 		other.print([]byte("still here"))
@@ -259,7 +259,7 @@ func TestLink_InputIsRepeatedToAHolderAndAnsweredOnce(t *testing.T) {
 		if got := h.written(); len(got) != 2 || string(got[0].Data)+string(got[1].Data) != "ab" {
 			t.Errorf("the holder wrote %d inputs", len(got))
 		}
-		last := r.server.live.acks[2]
+		last := r.server.acks()[2]
 		if last.Status != wire.InputRetired || last.Seq != 2 || last.Handle != handle {
 			t.Errorf("the retirement was answered by %+v", last)
 		}
@@ -293,7 +293,7 @@ func TestLink_ProtocolFaultsEndIt(t *testing.T) {
 				r := newRig(t)
 				r.start(t)
 				r.connected(t)
-				link := r.server.live
+				link := r.server.current()
 				r.server.send(t, frame)
 				r.server.wait(t, "the end", func() bool { return link.ended != nil })
 				if status := closeStatus(link.ended); status != wire.CloseProtocol {
@@ -377,11 +377,11 @@ func TestLink_SlowLinkSkipsToThePresent(t *testing.T) {
 		if wait := time.Since(before); wait > 8*time.Second {
 			t.Errorf("the prompt took %v", wait)
 		}
-		if c := r.server.copies[loud.id]; c.gaps == 0 || c.states == 0 {
+		if c := r.server.copy(loud.id); c.gaps == 0 || c.states == 0 {
 			t.Errorf("%d gaps, %d states", c.gaps, c.states)
 		}
-		if r.server.links != 1 {
-			t.Errorf("%d links", r.server.links)
+		if r.server.linked() != 1 {
+			t.Errorf("%d links", r.server.linked())
 		}
 	})
 }
@@ -394,7 +394,7 @@ func TestLink_SlowHolderIsAnnouncedWhereItWas(t *testing.T) {
 		h.print([]byte("before "))
 		r.server.wait(t, "the text", func() bool { return r.server.copies[h.id] != nil && len(r.server.copies[h.id].data) == 7 })
 		h.freeze(true)
-		first := r.server.live
+		first := r.server.current()
 		r.net.last().Close()
 		r.server.wait(t, "another link", func() bool { return r.server.live != first })
 		hello := r.server.hellos[len(r.server.hellos)-1]
@@ -408,7 +408,7 @@ func TestLink_SlowHolderIsAnnouncedWhereItWas(t *testing.T) {
 		h.freeze(false)
 		h.print([]byte("after"))
 		r.server.wait(t, "the rest", func() bool { return string(r.server.copies[h.id].data) == "before after" })
-		if c := r.server.copies[h.id]; c.gaps+c.states > 0 {
+		if c := r.server.copy(h.id); c.gaps+c.states > 0 {
 			t.Errorf("%d gaps, %d states", c.gaps, c.states)
 		}
 	})

@@ -84,11 +84,11 @@ func TestPolicy_Matrix(t *testing.T) {
 					&wire.Retire{Handle: handle, Client: client})
 				r.server.wait(t, "two answers", func() bool { return len(r.server.live.acks) == 2 })
 				synctest.Wait()
-				allowed["input"] = r.server.live.acks[0].Status == wire.InputApplied
-				if got := r.server.live.acks[0].Status; !allowed["input"] && got != wire.InputForbidden {
+				allowed["input"] = r.server.acks()[0].Status == wire.InputApplied
+				if got := r.server.acks()[0].Status; !allowed["input"] && got != wire.InputForbidden {
 					t.Errorf("input was answered by %d", got)
 				}
-				if got := r.server.live.acks[1]; got.Status != wire.InputRetired {
+				if got := r.server.acks()[1]; got.Status != wire.InputRetired {
 					t.Errorf("retirement was answered by %+v", got)
 				}
 				h.mu.Lock()
@@ -171,7 +171,7 @@ func TestPolicy_LockHoldsFromTheNextFrame(t *testing.T) {
 		r.setPolicy(policy)
 		r.server.send(t, &wire.Input{Handle: handle, Client: wire.ClientID{1}, Seq: 2, Data: []byte("y")})
 		r.server.wait(t, "a refusal", func() bool { return len(r.server.live.acks) == 2 })
-		if got := r.server.live.acks[1].Status; got != wire.InputForbidden || len(h.written()) != 1 {
+		if got := r.server.acks()[1].Status; got != wire.InputForbidden || len(h.written()) != 1 {
 			t.Errorf("answered %d, %d written", got, len(h.written()))
 		}
 		if r.net.dialled() != 1 {
@@ -272,7 +272,7 @@ func TestInput_AgesOnItsWay(t *testing.T) {
 		r.start(t)
 		r.connected(t)
 		handle := r.server.handle(h.id)
-		sent := func() uint32 { return milliseconds(time.Since(r.server.live.opened)) }
+		sent := func() uint32 { return milliseconds(time.Since(r.server.current().opened)) }
 		send := func(seq uint64, age uint32, delay time.Duration) {
 			stamp := sent()
 			time.Sleep(delay) // virtual: the network holds it up
@@ -292,7 +292,7 @@ func TestInput_AgesOnItsWay(t *testing.T) {
 		time.Sleep(wire.InputLifetime + time.Second)
 		h.freeze(false)
 		r.server.wait(t, "the answers", func() bool { return len(r.server.live.acks) == 4 })
-		if last := r.server.live.acks[3]; last.Status != wire.InputLate && last.Status != wire.InputGap {
+		if last := r.server.acks()[3]; last.Status != wire.InputLate && last.Status != wire.InputGap {
 			t.Errorf("a late input was answered by %+v", last)
 		}
 		if got := h.written(); string(got[len(got)-1].Data) == "waits" {

@@ -121,21 +121,22 @@ func TestReal_EchoRestartAndEnd(t *testing.T) {
 	h.start(t)
 	h.server.wait(t, "another link", func() bool { return h.server.live != nil })
 	enter("two")
-	c := h.server.copies[session.ID]
+	c := h.server.copy(session.ID)
 	if c.gaps+c.states > 0 || strings.Count(string(c.data), "got one") != 1 {
 		t.Errorf("after the restart the stream is %q with %d gaps and %d states", c.data, c.gaps, c.states)
 	}
 	// A size, a rename, and the end.
+	now := func() *serverCopy { return h.server.copies[session.ID] }
 	h.server.send(t, &wire.ClaimSize{Handle: h.server.handle(session.ID), Client: wire.ClientID{9}, Cols: 100, Rows: 40})
-	h.server.wait(t, "the resize", func() bool { return c.resizes > 0 })
+	h.server.wait(t, "the resize", func() bool { return now().resizes > 0 })
 	if err := h.s.Rename(t.Context(), session.ID, "renamed"); err != nil {
 		t.Fatal(err)
 	}
-	h.server.wait(t, "the name", func() bool { return c.meta.Name == "renamed" })
+	h.server.wait(t, "the name", func() bool { return now().meta.Name == "renamed" })
 	typed++
 	h.server.send(t, &wire.Input{Handle: h.server.handle(session.ID), Client: wire.ClientID{9}, Seq: typed, Data: []byte("\x04")})
 	h.server.wait(t, "the exit", func() bool {
-		return c.exit != nil && c.exit.Code == 4 && c.meta.State == string(daemon.StateExited)
+		return now().exit != nil && now().exit.Code == 4 && now().meta.State == string(daemon.StateExited)
 	})
 }
 
@@ -151,7 +152,7 @@ func TestReal_OutputWhileAwayArrivesFromTheRecord(t *testing.T) {
 	eventually(t, "the holder's end", func() bool { return syscall.Kill(session.HolderPID, 0) != nil })
 	h.start(t)
 	h.server.wait(t, "the exit", func() bool { return h.server.copies[session.ID].exit != nil })
-	c := h.server.copies[session.ID]
+	c := h.server.copy(session.ID)
 	var want bytes.Buffer
 	want.WriteString("start\r\n")
 	for i := range 20000 {
@@ -174,7 +175,7 @@ func TestReal_StateIsARealTerminal(t *testing.T) {
 		c := h.server.copies[session.ID]
 		return c != nil && c.states > 0
 	})
-	terminal, err := vt.Restore(h.server.copies[session.ID].data)
+	terminal, err := vt.Restore(h.server.copy(session.ID).data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,8 +202,8 @@ func TestReal_KilledHolderIsLostAndTheRestGoesOn(t *testing.T) {
 		}
 		return false
 	})
-	if h.server.links != 1 {
-		t.Errorf("%d links", h.server.links)
+	if h.server.linked() != 1 {
+		t.Errorf("%d links", h.server.linked())
 	}
 }
 

@@ -70,7 +70,7 @@ func TestRun_ProvedLinkMakesTheNextAttemptQuick(t *testing.T) {
 		r.server.wait(t, "a proof", func() bool { return hasFrame(r.server.live, wire.TypePing) })
 		synctest.Wait()
 		before := time.Now()
-		old := r.server.live
+		old := r.server.current()
 		r.net.last().Close()
 		r.server.wait(t, "another link", func() bool { return r.server.live != old })
 		if wait := time.Since(before); wait > redialFirst {
@@ -157,7 +157,7 @@ func TestRun_HeartbeatKeepsAnIdleLink(t *testing.T) {
 			t.Errorf("an idle link was dialled %d times", r.net.dialled())
 		}
 		pings := 0
-		for _, f := range r.server.live.order {
+		for _, f := range r.server.current().order {
 			if f.Type() == wire.TypePing {
 				pings++
 			}
@@ -175,7 +175,7 @@ func TestRun_Restarting(t *testing.T) {
 		r.connected(t)
 		r.server.send(t, &wire.Restarting{AfterMS: 3000})
 		synctest.Wait()
-		before, old := time.Now(), r.server.live
+		before, old := time.Now(), r.server.current()
 		r.net.last().Close()
 		r.server.wait(t, "another link", func() bool { return r.server.live != old })
 		if wait := time.Since(before); wait < 3*time.Second || wait > 4*time.Second {
@@ -350,7 +350,7 @@ func TestRun_PairedAnewWhileConnected(t *testing.T) {
 		if status := r.uplink.Status(); status.State != StateConnected || r.net.dialled() != 1 {
 			t.Fatalf("status is %+v", status)
 		}
-		before, old := time.Now(), r.server.live
+		before, old := time.Now(), r.server.current()
 		other := config
 		other.Server = "http://127.0.0.1:2"
 		set(other, nil)

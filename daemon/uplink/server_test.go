@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -320,6 +321,32 @@ func (s *fakeServer) send(t testing.TB, frames ...wire.Frame) {
 	if err := l.send(t.Context(), false, frames...); err != nil {
 		t.Fatalf("send to host: %v", err)
 	}
+}
+
+// The following read what the server has, while it may go on.
+
+func (s *fakeServer) acks() []*wire.InputAck {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.live.acks)
+}
+
+func (s *fakeServer) copy(id string) serverCopy {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return *s.copies[id]
+}
+
+func (s *fakeServer) linked() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.links
+}
+
+func (s *fakeServer) current() *serverLink {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.live
 }
 
 // handle is a session's handle on the live link.
