@@ -14,7 +14,7 @@ func printableRun(p []byte) int {
 		v := binary.LittleEndian.Uint64(p[i:])
 		// A byte below 0x20 borrows into its high bit; 0x7f and above carry
 		// into it.
-		if (v-0x20*ones|v+ones|v)&high != 0 {
+		if ((v-0x20*ones)|(v+ones)|v)&high != 0 {
 			break
 		}
 		i += 8

@@ -52,3 +52,20 @@ func TestRuneWidth(t *testing.T) {
 		}
 	}
 }
+
+// TestPrintableRun puts every byte at every place of two words.
+func TestPrintableRun(t *testing.T) {
+	for b := range 256 {
+		for at := range 17 {
+			p := []byte("0000000000000000z")
+			p[at] = byte(b)
+			want := len(p)
+			if b < 0x20 || b > 0x7e {
+				want = at
+			}
+			if got := printableRun(p); got != want {
+				t.Fatalf("byte %#x at %d: run of %d, want %d", b, at, got, want)
+			}
+		}
+	}
+}
