@@ -407,3 +407,33 @@ func screenOnly(d oracleDump, rows int) oracleDump {
 	}
 	return d
 }
+
+// TestOracle_captures cuts recordings of coding agents at many places: a
+// Repaint there, and what follows, must leave xterm.js as the whole does.
+func TestOracle_captures(t *testing.T) {
+	o := startOracle(t)
+	for _, name := range captures {
+		output := readFixture(t, "agents/captures/"+name+".bin")
+		for i := range 12 {
+			cut := (i*2 + 1) * len(output) / 24
+			end := min(len(output), cut+len(output)/24)
+			term := New(Options{Cols: 100, Rows: 30, Scrollback: -1})
+			term.Write(output[:cut])
+			repaint := term.Repaint()
+			if len(repaint) > 8<<10 {
+				t.Errorf("%s at %d: repaint of %d bytes", name, cut, len(repaint))
+			}
+			result := o.run(t, 100, 30, 0,
+				[]oracleOp{{Write: output[:cut], Dump: true}, {Write: output[cut:end], Dump: true}},
+				[]oracleOp{{Write: repaint, Dump: true}, {Write: output[cut:end], Dump: true}})
+			if d := difference(term.dump(), result[0][0]); d != "" {
+				t.Errorf("%s at %d: %s", name, cut, d)
+			}
+			for step, what := range []string{"repaint", "tail"} {
+				if d := difference(screenOnly(result[1][step], 30), screenOnly(result[0][step], 30)); d != "" {
+					t.Errorf("%s at %d, %s: %s", name, cut, what, d)
+				}
+			}
+		}
+	}
+}
