@@ -21,12 +21,17 @@ export function createScreen(
       term.resize(cols, rows)
       hooks.resized()
     },
-    reset: () => term.reset(),
+    reset() {
+      term.reset()
+      term.write(Uint8Array.of(0x18))
+    },
     repaint(data, cols, rows, done) {
       const thaw = freeze(term)
       hooks.leaving()
       term.reset()
       term.resize(cols, rows)
+      // reset() leaves the parser inside whatever sequence was unfinished; CAN ends it without effect.
+      term.write(Uint8Array.of(0x18))
       term.write(data, () => {
         hooks.repainted()
         // xterm draws in the next frame; what is drawn is seen after it. A terminal out of view never reports drawing.

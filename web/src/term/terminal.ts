@@ -171,7 +171,13 @@ export function createTerminal(
     return within || (pressedInside && (event.type === 'mousemove' || event.type === 'mouseup'))
   }
   const guard = guardInput(term, window, inside, {
-    text: (data) => (typedFilter?.(data) === true ? undefined : void attachment.text(data)),
+    text(data) {
+      // Reports of the mouse come the same way; pointing is no reason to leave what is being read.
+      // eslint-disable-next-line no-control-regex
+      const report = /^\x1b\[(?:<|M)/.test(data)
+      if (!report && !viewport.isFollowing) viewport.toBottom()
+      if (report || typedFilter?.(data) !== true) attachment.text(data)
+    },
     binary: (data) => void attachment.bytes(binaryBytes(data)),
   })
   container.addEventListener(
@@ -186,6 +192,13 @@ export function createTerminal(
     { capture: true, signal: listeners.signal },
   )
   term.attachCustomKeyEventHandler((event) => {
+    if (event.shiftKey && /^Page(Up|Down)$/.test(event.key) && term.buffer.active.type === 'normal') {
+      const row = cellSize(term)?.height ?? 0
+      const page = Math.min(container.clientHeight, row * term.rows) - row
+      if (event.type === 'keydown') viewport.move(0, event.key === 'PageUp' ? page : -page)
+      event.preventDefault()
+      return false
+    }
     // The browser's own: copy and paste of terminals on Linux and Windows.
     const copyPaste = event.ctrlKey && event.shiftKey && /^[cv]$/i.test(event.key)
     if (copyPaste && event.type === 'keydown' && /^c$/i.test(event.key) && term.hasSelection()) {
