@@ -73,7 +73,6 @@ describe('InputQueue/connected', () => {
     [inputStatus.late, 'late'],
     [inputStatus.blocked, 'blocked'],
     [inputStatus.ended, 'ended'],
-    [inputStatus.hostOffline, 'host_offline'],
     [inputStatus.forbidden, 'forbidden'],
     [inputStatus.invalid, 'invalid'],
     [42, 'refused'],
@@ -116,15 +115,50 @@ describe('InputQueue/connected', () => {
     expect(returned).toMatchObject([{ text: 'c', reason: 'blocked' }])
   })
 
-  it('treats a gap as the word on what was applied before it', () => {
-    const { queue, applied, returned, type } = setup()
+  it('fills a gap, unless what is missing is not here', () => {
+    const { queue, sent, retired, applied, type } = setup()
     queue.opened('')
     const first = type('a')
     type('b')
+    type('c')
+    sent.length = 0
     queue.acked('client-1', 1, inputStatus.gap)
     expect(applied).toEqual([first])
-    queue.acked('client-1', 1, inputStatus.retired)
-    expect(returned).toMatchObject([{ text: 'b' }])
+    expect(sent.map(({ seq }) => seq)).toEqual([2, 3])
+    queue.acked('client-1', 0, inputStatus.gap)
+    expect(retired).toEqual(['client-1'])
+  })
+
+  it('repeats what nobody answered, ever less often, and never after ten seconds', () => {
+    const { queue, sent, retired, type, pass } = setup()
+    queue.opened('')
+    type('a')
+    for (let second = 0; second < 9; second++) pass(1000)
+    expect(sent.map(({ age }) => age)).toEqual([0, 1000, 3000, 7000])
+    pass(1000)
+    expect(sent).toHaveLength(4)
+    expect(retired).toEqual(['client-1'])
+  })
+
+  it('tries a host that is away for a moment again, and hands back what it was never given', () => {
+    const { queue, sent, returned, type, pass } = setup()
+    queue.opened('')
+    type('a')
+    queue.acked('client-1', 1, inputStatus.hostOffline)
+    expect(returned).toEqual([])
+    queue.hostBack()
+    expect(sent.map(({ seq }) => seq)).toEqual([1, 1])
+    queue.acked('client-1', 1, inputStatus.applied)
+    expect(queue.idle).toBe(true)
+
+    type('b')
+    queue.acked('client-1', 2, inputStatus.hostOffline)
+    for (let second = 0; second < 10; second++) {
+      pass(1000)
+      const again = sent.filter(({ seq }) => seq === 2).length
+      for (let i = 1; i < again; i++) queue.acked('client-1', 2, inputStatus.hostOffline)
+    }
+    expect(returned).toMatchObject([{ text: 'b', reason: 'host_offline' }])
   })
 
   it('refuses what is too long, and more than may wait', () => {

@@ -58,9 +58,16 @@ interface Item {
   data: Uint8Array
   typedAt: number
   prompt: string
-  sent: boolean
-  /** The holder or server said that nothing of it was or will be written. */
+  /** How often it was sent, and how often the server had nobody to pass it to. */
+  sent: number
+  turnedAway: number
+  /** The holder said that nothing of it was or will be written. */
   refused: boolean
+}
+
+/** Whether it is certain that the program did not and will not get it. */
+function lost(item: Item): boolean {
+  return item.refused || item.turnedAway >= item.sent
 }
 
 /** The inputs of one client id. */
@@ -77,6 +84,15 @@ interface Batch {
 const maxPending = 512
 const maxPendingBytes = 1 << 20
 
+/**
+ * How long input may stay unanswered on an open connection before it is sent again, in milliseconds; doubled each time
+ * up to the second. What is between the server and the holder breaks without our noticing, and sending again is free of
+ * effects. More than resendBytes is not repeated on a guess: it may simply take its time.
+ */
+const firstPatience = 1000
+const lastPatience = 4000
+const resendBytes = 16 << 10
+
 const reasons: Record<number, ReturnReason> = {
   [inputStatus.late]: 'late',
   [inputStatus.blocked]: 'blocked',
@@ -89,9 +105,9 @@ const reasons: Record<number, ReturnReason> = {
 /**
  * The person's side of "nothing is doubled, nothing vanishes, nothing arrives by surprise" (DESIGN §1.2).
  *
- * Inputs of one client id carry seq 1, 2, 3… and stay here until the holder says Applied. After a break they are sent
- * again, unchanged, only while every one of them is younger than ten seconds and the dialog that the person saw is
- * still up. Otherwise the id is retired: the holder answers with the last seq it applied and refuses the id for ever,
+ * Inputs of one client id carry seq 1, 2, 3… and stay here until the holder says Applied. After a break, a gap, or
+ * without an answer they are sent again, unchanged, only while every one of them is younger than ten seconds and the
+ * dialog that the person saw is still up. Otherwise the id is retired: the holder answers with the last seq it applied and refuses the id for ever,
  * and what is above goes back to the person. While that answer is open new input goes back as well, because it was
  * typed behind the one that failed.
  */
@@ -103,6 +119,7 @@ export class InputQueue {
   private prompt = ''
   private nextId = 1
   private timer: ReturnType<typeof setTimeout> | undefined
+  private patience = firstPatience
   private disposed = false
 
   constructor(private readonly options: InputQueueOptions) {
@@ -138,7 +155,8 @@ export class InputQueue {
       data,
       typedAt: this.options.now(),
       prompt: this.prompt,
-      sent: false,
+      sent: 0,
+      turnedAway: 0,
       refused: false,
     }
     const barrier = this.barrier(item)
@@ -179,13 +197,20 @@ export class InputQueue {
   opened(prompt: string): void {
     this.open = true
     this.prompt = prompt
-    for (const batch of this.retiring) this.options.retire(batch.client)
-    const { items } = this.active
-    if (items.some((item) => this.age(item) >= inputLifetime)) this.retireActive('late')
-    else if (items.some((item) => item.prompt !== prompt)) this.retireActive('changed')
-    else for (const item of items) this.send(this.active, item)
+    this.patience = firstPatience
+    this.sendAgain()
     this.schedule()
     this.options.changed()
+  }
+
+  /** Repeats what was not answered, or begins to take it back where it may no longer be sent. */
+  private sendAgain(): void {
+    for (const batch of this.retiring) this.options.retire(batch.client)
+    const { items } = this.active
+    if (items.some((item) => this.age(item) >= inputLifetime)) {
+      this.retireActive(items.every((item) => item.sent > 0 && lost(item)) ? 'host_offline' : 'late')
+    } else if (items.some((item) => item.prompt !== this.prompt)) this.retireActive('changed')
+    else for (const item of items) this.send(this.active, item)
   }
 
   /** The attachment is gone; whether what was sent has arrived is not known. */
@@ -199,7 +224,10 @@ export class InputQueue {
   /** The session's host is back: what could not be asked before is asked now. */
   hostBack(): void {
     if (!this.open) return
-    for (const batch of this.retiring) this.options.retire(batch.client)
+    this.patience = firstPatience
+    this.sendAgain()
+    this.schedule()
+    this.options.changed()
   }
 
   /** Takes an InputAck; false when the client is not one of this queue. */
@@ -222,15 +250,12 @@ export class InputQueue {
     const batches = [...this.retiring, this.active]
     this.retiring = []
     for (const batch of batches) {
-      if (this.open && batch.items.some((item) => item.sent)) this.options.retire(batch.client)
+      if (this.open && batch.items.some((item) => item.sent > 0)) this.options.retire(batch.client)
       this.giveBack(
-        batch.items.filter((item) => item.sent && !item.refused),
+        batch.items.filter((item) => !lost(item)),
         'unconfirmed',
       )
-      this.giveBack(
-        batch.items.filter((item) => !item.sent || item.refused),
-        batch.reason ?? 'offline',
-      )
+      this.giveBack(batch.items.filter(lost), batch.reason ?? 'offline')
     }
     this.active = this.newBatch()
   }
@@ -241,7 +266,7 @@ export class InputQueue {
 
   private view(item: Item, retiring: boolean): PendingInput {
     const { id, kind, data, typedAt, prompt } = item
-    const state = retiring ? 'unconfirmed' : item.sent ? 'sent' : 'waiting'
+    const state = retiring ? 'unconfirmed' : item.sent > 0 ? 'sent' : 'waiting'
     return { id, kind, data, typedAt, prompt, state }
   }
 
@@ -250,7 +275,7 @@ export class InputQueue {
   }
 
   private send(batch: Batch, item: Item): void {
-    item.sent = true
+    item.sent++
     const { seq, kind, data } = item
     this.options.send({ client: batch.client, seq, kind, age: this.age(item), data })
   }
@@ -272,13 +297,22 @@ export class InputQueue {
   private refused(batch: Batch, seq: number, status: number): void {
     const reason = reasons[status] ?? 'refused'
     if (status === inputStatus.gap) {
+      // An earlier one was lost between server and holder: all again, in order.
       this.applyUpTo(batch, seq)
-    } else {
-      for (const item of batch.items) if (item.seq === seq) item.refused = true
+      if (batch !== this.active) return
+      if (batch.items[0]?.seq === seq + 1) this.sendAgain()
+      else this.retireActive(reason) // what is missing is not here either
+      return
     }
-    // A gap or a stranger's answer names no input that was refused; then the answer to Retire tells.
-    if (batch === this.active) this.retireActive(reason)
-    else if (batch.items.every((item) => item.refused)) this.release(batch)
+    for (const item of batch.items) {
+      if (item.seq !== seq) continue
+      if (status === inputStatus.hostOffline) item.turnedAway++
+      else item.refused = true
+    }
+    if (batch === this.active) {
+      // A host that was just restarted is back in a moment; what is young enough is tried again.
+      if (status !== inputStatus.hostOffline) this.retireActive(reason)
+    } else if (batch.items.every(lost)) this.release(batch)
   }
 
   /** Ends the use of the present id. What was never sent or was refused comes back now, the rest with the answer. */
@@ -287,13 +321,13 @@ export class InputQueue {
     batch.reason = reason
     this.active = this.newBatch()
     if (batch.lastSeq === 0) return
-    const open = batch.items.some((item) => item.sent && !item.refused)
+    const open = batch.items.some((item) => !lost(item))
     if (open) {
       this.retiring.push(batch)
       if (this.open) this.options.retire(batch.client)
       return
     }
-    if (this.open && batch.items.some((item) => item.sent)) this.options.retire(batch.client)
+    if (this.open && batch.items.some((item) => item.sent > 0)) this.options.retire(batch.client)
     this.giveBack(batch.items, reason)
   }
 
@@ -313,20 +347,37 @@ export class InputQueue {
     this.options.returned({ inputs, text: describeInputs(inputs), reason })
   }
 
-  /** While nothing can be sent, input turns ten seconds old by itself. */
+  /** While nothing can be sent, input turns ten seconds old by itself; otherwise what is not answered is repeated. */
   private schedule(): void {
     clearTimeout(this.timer)
     const oldest = this.active.items[0]
-    if (this.open || this.disposed || oldest === undefined) return
-    this.timer = setTimeout(() => this.expire(), Math.max(0, inputLifetime - this.age(oldest)))
+    if (this.disposed || oldest === undefined) {
+      this.patience = firstPatience
+      return
+    }
+    const left = Math.max(0, inputLifetime - this.age(oldest))
+    if (!this.open) this.timer = setTimeout(() => this.expire(), left)
+    else this.timer = setTimeout(() => this.unanswered(), Math.min(left, this.patience))
+  }
+
+  private unanswered(): void {
+    const oldest = this.active.items[0]
+    if (!this.open || oldest === undefined) return
+    this.patience = Math.min(2 * this.patience, lastPatience)
+    const bytes = this.active.items.reduce((sum, item) => sum + item.data.length, 0)
+    if (bytes <= resendBytes || this.age(oldest) >= inputLifetime) {
+      this.sendAgain()
+      this.options.changed()
+    }
+    this.schedule()
   }
 
   private expire(): void {
     if (this.open || this.active.items.length === 0) return
     const batch = this.active
     // The tail that no one has sent is certainly not written; only the head needs the holder's word.
-    const tail = batch.items.filter((item) => !item.sent)
-    batch.items = batch.items.filter((item) => item.sent)
+    const tail = batch.items.filter(lost)
+    batch.items = batch.items.filter((item) => !lost(item))
     this.active = this.newBatch()
     if (batch.items.length > 0) {
       batch.reason = 'late'

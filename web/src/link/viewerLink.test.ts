@@ -523,7 +523,7 @@ describe('Attachment', () => {
     expect(socket().of('input')).toHaveLength(1)
   })
 
-  it('asks the holder again when the host is back', () => {
+  it('sends again what was on its way when the host is back', () => {
     const { attachment } = attached()
     socket().receive({ type: 'event', kind: 'session', body: session() })
     attachment.text('x')
@@ -531,9 +531,10 @@ describe('Attachment', () => {
     const client = socket().of('input')[0]?.client ?? ''
     socket().receive({ type: 'input_ack', handle: 0, client, seq: 2, status: inputStatus.hostOffline })
     socket().receive({ type: 'event', kind: 'session', body: session({ online: false }) })
-    expect(socket().of('retire')).toHaveLength(1)
+    expect(socket().of('input')).toHaveLength(2)
     socket().receive({ type: 'event', kind: 'session', body: session() })
-    expect(socket().of('retire')).toHaveLength(2)
+    expect(socket().of('input')).toHaveLength(4)
+    expect(socket().of('retire')).toEqual([])
   })
 
   it('follows input to its end after it was disposed, then leaves', () => {
