@@ -513,6 +513,21 @@ func TestSubscription_manySessions(t *testing.T) {
 	})
 }
 
+func TestFleet_hostIsRenamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, newStore())
+		connect(t, f, "h1", info(1, sessionA))
+		f.AddHost(server.HostRecord{ID: "h1", Name: "studio"})
+		time.Sleep(time.Second)
+		synctest.Wait()
+		h, err := f.Host("h1")
+		item, sessionErr := f.Session(keyA1)
+		if err != nil || sessionErr != nil || h.Name != "studio" || !h.Online || item.HostName != "studio" {
+			t.Errorf("host %+v, session %+v, %v, %v", h, item, err, sessionErr)
+		}
+	})
+}
+
 // What happens in sessions that a principal may not see changes nothing in what
 // it is told.
 func TestSubscription_binding(t *testing.T) {

@@ -320,18 +320,28 @@ func (c *Connection) Close() {
 	}
 }
 
-// AddHost takes a host that was enrolled.
+// AddHost takes a host that was enrolled, or renamed.
 func (f *Fleet) AddHost(record server.HostRecord) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	if h, ok := f.hosts[record.ID]; ok {
-		h.record.Name = record.Name
-		f.publishHost(h)
-		return
+	h, known := f.hosts[record.ID]
+	if !known {
+		h = &host{record: record}
+		f.hosts[record.ID] = h
 	}
-	h := &host{record: record}
-	f.hosts[record.ID] = h
+	var renamed []*entry
+	if h.record.Name != record.Name {
+		h.record.Name = record.Name
+		for key, e := range f.sessions {
+			if key.Host == record.ID {
+				renamed = append(renamed, e)
+			}
+		}
+	}
 	f.publishHost(h)
+	f.mu.Unlock()
+	for _, e := range renamed {
+		e.session.Rename(record.Name)
+	}
 }
 
 // RemoveHost takes a host out that was deleted from the store, with its link

@@ -35,6 +35,8 @@ type Handler struct {
 	ctx    context.Context // ends with Shutdown
 	stop   context.CancelCauseFunc
 	links  sync.WaitGroup
+	// stateLimit bounds the states of one link in bytes.
+	stateLimit int
 
 	mu      sync.Mutex
 	closing bool // guarded by mu
@@ -45,7 +47,7 @@ func New(c Config) *Handler {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	h := &Handler{config: c, logger: c.Logger}
+	h := &Handler{config: c, logger: c.Logger, stateLimit: wire.MaxState}
 	h.ctx, h.stop = context.WithCancelCause(context.Background())
 	return h
 }

@@ -35,6 +35,9 @@ var (
 	keyA2 = server.SessionKey{Host: "h2", ID: sessionA}
 )
 
+// testStateLimit keeps the test of the limit short.
+const testStateLimit = 4 << 20
+
 type world struct {
 	t       *testing.T
 	fleet   *fleet.Fleet
@@ -57,6 +60,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w.handler = New(Config{Fleet: w.fleet, Version: "1.2.3", Instance: "server"})
+	w.handler.stateLimit = testStateLimit
 	w.network = sockettest.Serve(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		ctx, revoke := context.WithCancelCause(r.Context())
 		defer revoke(nil)
@@ -373,7 +377,7 @@ func TestLink_hostileHello(t *testing.T) {
 		"states without end": {func(p *sockettest.Peer) {
 			p.Send(hello("i1", info(1, sessionA), info(2, sessionB)))
 			piece := &wire.State{Cols: 80, Rows: 24, First: true, Data: make([]byte, wire.MaxStateChunk)}
-			for n := range wire.MaxState/wire.MaxStateChunk + 1 {
+			for n := range testStateLimit/wire.MaxStateChunk + 1 {
 				f := *piece
 				f.Handle, f.First = uint32(1+n%2), n < 2
 				p.Send(&f)

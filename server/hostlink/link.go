@@ -185,8 +185,8 @@ func (l *link) state(f *wire.State) error {
 	}
 	l.states[f.Handle] += len(f.Data)
 	l.stateBytes += len(f.Data)
-	if l.stateBytes > wire.MaxState {
-		return socket.Malformed(fmt.Errorf("states above %d bytes: %w", wire.MaxState, wire.ErrTooLarge))
+	if limit := l.handler.stateLimit; l.stateBytes > limit {
+		return socket.Malformed(fmt.Errorf("states above %d bytes: %w", limit, wire.ErrTooLarge))
 	}
 	l.connection.Feed(f.Handle, f)
 	return nil

@@ -94,10 +94,14 @@ func (f *facts) exited(code int, signal string, now time.Time) {
 		f.endedAt = now
 	}
 	f.state, f.lostReason = server.StateExited, ""
+	if len(signal) > maxSignal {
+		signal = "" // no system has such a signal
+	}
 	f.exit = &server.Exit{Code: code, Signal: server.Clean(signal, maxSignal)}
 	f.inputBlocked = false
 }
 
+// maxSignal bounds the name of a signal in bytes, as an Exit frame does.
 const maxSignal = 32
 
 func (f *facts) lose(reason string, now time.Time) {

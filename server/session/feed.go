@@ -384,7 +384,7 @@ func (s *Session) wake() {
 	s.saved, s.isSaved = saved.Position, true
 	if f := &s.facts; s.exit == nil && f.state == server.StateExited && f.exit != nil {
 		// It was saved when it had ended, so this is its end.
-		s.exit = &wire.Exit{Offset: saved.Position.Offset, Code: int32(f.exit.Code), Signal: f.exit.Signal.String()}
+		s.exit = &wire.Exit{Offset: saved.Position.Offset, Code: int32(f.exit.Code), Signal: string(f.exit.Signal)}
 	}
 }
 

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -49,6 +50,7 @@ func TestStatus(t *testing.T) {
 		"exited well":           {printed: prompt, meta: wire.SessionMeta{State: "exited"}, kind: server.StatusDone, source: server.SourceProgram},
 		"exited badly":          {meta: wire.SessionMeta{State: "exited", ExitCode: &two}, kind: server.StatusFailed, source: server.SourceProgram},
 		"killed":                {meta: wire.SessionMeta{State: "exited", ExitSignal: "SIGKILL"}, kind: server.StatusEnded, source: server.SourceProgram, text: "SIGKILL"},
+		"a book of a signal":    {meta: wire.SessionMeta{State: "exited", ExitSignal: strings.Repeat("ü", 30)}, kind: server.StatusDone, source: server.SourceProgram},
 		"lost":                  {meta: wire.SessionMeta{State: "lost", LostReason: "reboot\x1b[2J"}, kind: server.StatusEnded, source: server.SourceProgram, text: "reboot[2J"},
 	} {
 		terminal := vt.New(vt.Options{Cols: 80, Rows: 24})
