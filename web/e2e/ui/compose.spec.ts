@@ -1,4 +1,4 @@
-import { desk, drawn, expect, phone, test, typed } from './app'
+import { desk, drawn, expect, keyboard, phone, test, typed } from './app'
 
 test.use({ serviceWorkers: 'block' })
 
@@ -122,5 +122,27 @@ test.describe('on a desk', () => {
     await page.keyboard.press('Control+Alt+ArrowUp')
     await expect(page.getByRole('heading', { name: 'api-server', level: 1 })).toBeVisible()
     expect(await typed(page)).toEqual([])
+  })
+})
+
+test.describe('in direct mode', () => {
+  test.use(phone)
+
+  test('the keyboard goes on in the terminal, and an armed Ctrl takes the next character', async ({
+    page,
+  }) => {
+    await page.goto('/s/mac-mini/refactor-auth')
+    await drawn(page, 'accept edits on')
+    await page.getByPlaceholder('Message claude…').focus()
+    await keyboard(page, 336)
+    await page.getByRole('switch', { name: 'Direct' }).tap()
+    await expect(page.getByText('Typing goes straight to the terminal')).toBeVisible()
+    await expect(page.locator('.term-bridge')).toBeFocused()
+    await page.keyboard.type('ab')
+    await page.getByRole('button', { name: 'More keys' }).nth(0).tap()
+    await page.getByRole('button', { name: 'Ctrl', exact: true }).tap()
+    await page.keyboard.type('r')
+    await expect.poll(() => typed(page)).toEqual(['bytes a', 'bytes b', 'keys ctrl+r'])
+    await expect(page.locator('.term-bridge')).toBeFocused()
   })
 })
