@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,6 +19,8 @@ import (
 const (
 	maxWaiting      = 512
 	maxWaitingBytes = 1 << 20
+	// answerTime is how long an input is kept to be repeated.
+	answerTime = 6 * wire.InputLifetime
 )
 
 // waiting is a frame for the holder. Inputs and retirements stay until they
@@ -55,6 +58,9 @@ func (q *inputQueue) add(f wire.Frame, arrived time.Time) bool {
 	_, isRetire := f.(*wire.Retire)
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	// A holder that has not answered for so long will not; what it may still
+	// say is passed on all the same.
+	q.settle(func(w *waiting) bool { return w.sent && arrived.Sub(w.arrived) > answerTime })
 	limit := maxWaiting
 	if isRetire {
 		// A retirement is how a client gets out of a full queue.
@@ -105,25 +111,59 @@ func (q *inputQueue) repeat() {
 	}
 }
 
-// answered removes what an acknowledgement answers.
+// answered removes what an acknowledgement settles. A holder answers a client's
+// inputs in order; what was applied settles everything before it, and a
+// retirement settles everything of the client that it was sent.
 func (q *inputQueue) answered(ack *wire.InputAck) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	own := func(w *waiting) (*wire.Input, bool) {
+		input, ok := w.frame.(*wire.Input)
+		return input, ok && w.sent && input.Client == ack.Client
+	}
+	switch ack.Status {
+	case wire.InputApplied:
+		q.settle(func(w *waiting) bool {
+			input, ok := own(w)
+			return ok && input.Seq <= ack.Seq
+		})
+		return
+	case wire.InputRetired:
+		q.settle(func(w *waiting) bool {
+			retire, isRetire := w.frame.(*wire.Retire)
+			_, isInput := own(w)
+			return isInput || isRetire && w.sent && retire.Client == ack.Client
+		})
+		return
+	}
+	// A gap names the last one applied; every other refusal the input itself.
+	named := func(w *waiting) bool {
+		input, ok := own(w)
+		return ok && input.Seq == ack.Seq && ack.Status != wire.InputGap
+	}
+	if q.settle(named) > 0 {
+		return
+	}
 	for i, w := range q.list {
-		switch f := w.frame.(type) {
-		case *wire.Input:
-			// A gap or retirement names the last applied sequence, not this one.
-			if f.Client == ack.Client && w.sent && (f.Seq == ack.Seq || ack.Status != wire.InputApplied) {
-				q.remove(i)
-				return
-			}
-		case *wire.Retire:
-			if f.Client == ack.Client && w.sent && ack.Status == wire.InputRetired {
-				q.remove(i)
-				return
-			}
+		if input, ok := own(w); ok && input.Seq > ack.Seq {
+			q.remove(i)
+			return
 		}
 	}
+}
+
+// settle removes everything that fits and says how much that was. The mutex is
+// held.
+func (q *inputQueue) settle(fits func(*waiting) bool) (removed int) {
+	q.list = slices.DeleteFunc(q.list, func(w *waiting) bool {
+		if !fits(w) {
+			return false
+		}
+		q.bytes -= inputBytes(w.frame)
+		removed++
+		return true
+	})
+	return removed
 }
 
 // drain empties the queue and returns what was in it.
