@@ -266,3 +266,35 @@ func TestRepaint_self(t *testing.T) {
 		}
 	}
 }
+
+// TestWrite_fault breaks a terminal on purpose: it must come back empty and go
+// on behind the byte that failed.
+func TestWrite_fault(t *testing.T) {
+	for name, damage := range map[string]func(*Terminal){
+		"no rows":  func(t *Terminal) { t.main.rows = nil },
+		"nil row":  func(t *Terminal) { t.main.setRow(t.main.y, nil) },
+		"cursor":   func(t *Terminal) { t.main.y = 99 },
+		"no style": func(t *Terminal) { t.main.row(0).cells = []cell{blank(77)}; t.styles.limit = 0 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			term := New(Options{Cols: 20, Rows: 5})
+			term.Write([]byte(lines(0, 20)))
+			damage(term)
+			if n, err := term.Write([]byte("x\x1b[1mlost\r\n\x1b[Hafter")); n != 19 || err != nil {
+				t.Fatalf("wrote %d, %v", n, err)
+			}
+			if term.Faults() == 0 {
+				t.Fatal("no fault")
+			}
+			if got := term.Text(TextOptions{}); !strings.HasPrefix(got, "after\n") {
+				t.Errorf("screen %q", got)
+			}
+			term.main.rows = nil
+			term.Resize(30, 4)
+			term.Write([]byte("here"))
+			if got := term.Text(TextOptions{}); got != "here\n" {
+				t.Errorf("after a failed resize: %q", got)
+			}
+		})
+	}
+}

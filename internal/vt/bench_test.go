@@ -97,3 +97,41 @@ func BenchmarkState(b *testing.B) {
 	}
 	b.ReportMetric(float64(n), "B")
 }
+
+// BenchmarkHostile measures streams made to be slow: none may cost much more
+// than its bytes are worth.
+func BenchmarkHostile(b *testing.B) {
+	var colours, links, reprint, clusters bytes.Buffer
+	for i := range 8192 {
+		fmt.Fprintf(&colours, "\x1b[38;2;%d;%d;%dmx", i&255, i>>8, i*7&255)
+		fmt.Fprintf(&links, "\x1b]8;;http://%d\ax", i)
+		fmt.Fprintf(&reprint, "\x1b[2Jline %d\r\n\n\n\n", i%64)
+		clusters.WriteString("e" + strings.Repeat("\u0301", 40))
+	}
+	for name, p := range map[string][]byte{
+		"erase":    append([]byte("\x1b[48;5;1m"), bytes.Repeat([]byte("\x1b[2J"), 4096)...),
+		"repeat":   bytes.Repeat([]byte("a\x1b[99999b"), 2048),
+		"lines":    bytes.Repeat([]byte("\x1b[H\x1b[9999L\x1b[9999M\x1b[9999S\x1b[9999T"), 1024),
+		"columns":  bytes.Repeat([]byte("\x1b[ @\x1b[ A"), 2048),
+		"screens":  bytes.Repeat([]byte("\x1b[?1049h\x1b[?1049l"), 2048),
+		"align":    bytes.Repeat([]byte("\x1b#8"), 4096),
+		"reset":    bytes.Repeat([]byte("\x1bc"), 4096),
+		"tabs":     bytes.Repeat([]byte("\x1b[3g\r\x1b[9999I\x1b[9999Z"), 2048),
+		"colours":  colours.Bytes(),
+		"links":    links.Bytes(),
+		"reprint":  reprint.Bytes(),
+		"clusters": clusters.Bytes(),
+		"digits":   append([]byte("\x1b["), bytes.Repeat([]byte("9"), 1<<16)...),
+		"titles":   bytes.Repeat([]byte("\x1b]2;x\a\x1b[22t"), 4096),
+	} {
+		for _, size := range [][2]int{{80, 24}, {300, 100}} {
+			b.Run(fmt.Sprintf("%s-%dx%d", name, size[0], size[1]), func(b *testing.B) {
+				t := New(Options{Cols: size[0], Rows: size[1]})
+				b.SetBytes(int64(len(p)))
+				for b.Loop() {
+					t.Write(p)
+				}
+			})
+		}
+	}
+}

@@ -85,6 +85,20 @@ func (s *screen) setRow(y int, l *line) {
 	s.rows[y] = l
 }
 
+// clear makes the screen as new. It keeps the memory of its rows.
+func (s *screen) clear(cols, rows int) {
+	kept := s.rows
+	*s = screen{rows: kept, bottom: rows - 1}
+	s.tabs.setup(0, cols)
+	if len(kept) != rows {
+		s.rows = newRows(rows)
+		return
+	}
+	for _, l := range kept {
+		l.reset(0, cols)
+	}
+}
+
 // list is the rows from top to bottom.
 func (s *screen) list() []*line {
 	out := make([]*line, len(s.rows))

@@ -1,5 +1,7 @@
 package vt
 
+import "bytes"
+
 // Printing. xterm.js mends the left neighbour once, before the first character
 // of a run without control codes; inRun says that a run goes on, across writes
 // too, so that the result does not depend on how the bytes were cut.
@@ -199,6 +201,11 @@ func (t *Terminal) repeat(n int) {
 	text := t.cellText(s.row(s.y).at(x))
 	n = min(n, maxRepeat)
 	t.inRun = false
+	if len(text) == 1 {
+		run := bytes.Repeat([]byte(text), n)
+		t.printASCII(run)
+		n = 0
+	}
 	for ; n > 0; n-- {
 		for _, r := range text {
 			t.printRune(r)
@@ -208,4 +215,4 @@ func (t *Terminal) repeat(n int) {
 }
 
 // maxRepeat bounds REP. Programs repeat a character over a line at most.
-const maxRepeat = 4096
+const maxRepeat = maxSize

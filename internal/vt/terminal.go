@@ -61,7 +61,7 @@ type Terminal struct {
 // New returns an empty terminal.
 func New(o Options) *Terminal {
 	cols, rows := clampSize(o.Cols, o.Rows)
-	t := &Terminal{cols: cols, rows: rows}
+	t := &Terminal{cols: cols, rows: rows, main: new(screen), alt: new(screen), styles: newStyles(0)}
 	switch {
 	case o.Scrollback == 0:
 		t.scrollbackMax = defaultScrollback
@@ -83,10 +83,9 @@ func New(o Options) *Terminal {
 
 // resetScreens gives the terminal two empty screens and no scrollback.
 func (t *Terminal) resetScreens() {
-	t.main = &screen{rows: newRows(t.rows), bottom: t.rows - 1}
-	t.main.tabs.setup(0, t.cols)
-	t.alt = &screen{bottom: t.rows - 1}
-	t.alt.tabs.setup(0, t.cols)
+	t.main.clear(t.cols, t.rows)
+	t.alt.clear(t.cols, t.rows)
+	t.alt.rows = nil
 	t.cur = t.main
 	t.scrollback.reset()
 	t.missing = 0
@@ -100,7 +99,10 @@ func (t *Terminal) resetScreens() {
 		t.archive.open = open
 		t.archive.flush(t)
 	}
-	t.styles, t.clusters = newStyles(t.styles.generation+1), clusters{}
+	if len(t.styles.list) > 1 {
+		t.styles = newStyles(t.styles.generation + 1)
+	}
+	t.clusters = clusters{}
 	t.archive.expectReprint()
 }
 
@@ -148,6 +150,8 @@ func (t *Terminal) writeSome() {
 func (t *Terminal) fault() {
 	t.faults++
 	t.archive = archive{next: t.archive.next, limit: t.archive.limit}
+	t.main, t.alt = new(screen), new(screen)
+	t.cur = t.main
 	t.Reset()
 }
 

@@ -18,7 +18,7 @@ const { Unicode11Addon } = require('@xterm/addon-unicode11');
 // row (ED 1 in the last column). Whoever shows hostile output has to.
 function guard(core) {
   const handler = core._inputHandler;
-  for (const [final, limit] of [['L', 1000], ['M', 1000], ['S', 1000], ['T', 1000], ['I', 1000], ['Z', 1000], ['b', 4096]]) {
+  for (const [final, limit] of [['L', 1000], ['M', 1000], ['S', 1000], ['T', 1000], ['I', 1000], ['Z', 1000], ['b', 1000]]) {
     handler._parser.registerCsiHandler({ final }, (params) => {
       params.params[0] = Math.min(params.params[0], limit);
       return false;
