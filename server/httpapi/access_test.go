@@ -78,7 +78,14 @@ func TestPair_code(t *testing.T) {
 	for range 3 {
 		b.stranger().post("/api/pair", map[string]any{"code": "222222", "name": "x"}).refused(server.CodePairCode)
 	}
-	b.stranger().post("/api/pair", map[string]any{"code": "222222", "name": "x"}).is(http.StatusTooManyRequests).refused(server.CodeTooManyTries)
+	refused := b.stranger().post("/api/pair", map[string]any{"code": "222222", "name": "x"}).is(http.StatusTooManyRequests)
+	refused.refused(server.CodeTooManyTries)
+	if got := refused.Header().Get("Retry-After"); got != "60" {
+		t.Errorf("Retry-After %q", got)
+	}
+	if got := b.stranger().get("/api/me").is(http.StatusUnauthorized).Header().Get("WWW-Authenticate"); got != "Bearer" {
+		t.Errorf("WWW-Authenticate %q", got)
+	}
 	admin.post("/api/codes", map[string]any{"kind": "robot"}).is(http.StatusUnprocessableEntity)
 	admin.post("/api/codes", map[string]any{"kind": "device", "scopes": []string{"root"}}).refused(server.CodeInvalid)
 }

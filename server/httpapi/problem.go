@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -38,6 +39,20 @@ func (p *Problem) GetStatus() int { return p.Status }
 
 // ContentType names the document's type to huma.
 func (p *Problem) ContentType(string) string { return problemType }
+
+// GetHeaders are the headers that go with the document.
+func (p *Problem) GetHeaders() http.Header {
+	header := http.Header{}
+	switch p.Code {
+	case server.CodeUnauthenticated, server.CodeRevoked:
+		header.Set("WWW-Authenticate", "Bearer")
+	case server.CodeTooManyTries:
+		header.Set("Retry-After", "60")
+	case server.CodeRestarting:
+		header.Set("Retry-After", "5")
+	}
+	return header
+}
 
 const problemType = "application/problem+json"
 
@@ -88,6 +103,7 @@ func faultCode(code string) server.Code {
 }
 
 func writeProblem(w http.ResponseWriter, problem *Problem) {
+	maps.Copy(w.Header(), problem.GetHeaders())
 	w.Header().Set("Content-Type", problemType)
 	w.WriteHeader(problem.Status)
 	// The caller may be gone; there is nobody else to tell.

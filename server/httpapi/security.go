@@ -113,9 +113,5 @@ func peerAddress(r *http.Request) string {
 }
 
 func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
-	problem := problemOf(r.Context(), a.log, err)
-	if problem.Code == server.CodeUnauthenticated || problem.Code == server.CodeRevoked {
-		w.Header().Set("WWW-Authenticate", "Bearer")
-	}
-	writeProblem(w, problem)
+	writeProblem(w, problemOf(r.Context(), a.log, err))
 }
