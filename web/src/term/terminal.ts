@@ -308,6 +308,8 @@ export function createTerminal(
       else history.markStale()
     },
     repainted() {
+      // The last write of a terminal that was closed meanwhile ends like any other.
+      if (disposed) return
       viewport.release()
       applyFont()
     },
