@@ -36,6 +36,8 @@ func until(t *testing.T, p *pty.Process, text string) string {
 	t.Helper()
 	var all bytes.Buffer
 	buffer := make([]byte, 64<<10)
+	stop := time.AfterFunc(time.Minute, func() { p.Interrupt() })
+	defer stop.Stop()
 	for !strings.HasSuffix(all.String(), text) {
 		n, err := p.Read(buffer)
 		all.Write(buffer[:n])
@@ -79,7 +81,7 @@ func TestProcess_Signalled(t *testing.T) {
 
 // TestProcess_Interrupt: a waiting read ends at once and loses nothing.
 func TestProcess_Interrupt(t *testing.T) {
-	p := start(t, "stty raw -echo; echo ready; trap 'stty size' WINCH; while :; do read -r line && echo got; done")
+	p := start(t, "stty raw -echo; trap 'stty size' WINCH; echo ready; while :; do read -r line && echo got; done")
 	until(t, p, "ready\n")
 	result := make(chan error)
 	go func() {
