@@ -26,6 +26,8 @@ export default defineConfig({
         '--disable-background-networking',
         '--disable-component-update',
         '--disable-sync',
+        // A name that is not loopback, for what plain HTTP on a LAN lacks.
+        '--host-resolver-rules=MAP helm.lan 127.0.0.1',
       ],
     },
   },

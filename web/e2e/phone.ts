@@ -23,7 +23,10 @@ export async function shows(page: Page, text: string | RegExp): Promise<void> {
 
 /** Opens a session from the list, as a person does. */
 export async function openSession(page: Page, name: string): Promise<void> {
-  await page.getByRole('link', { name: new RegExp(name) }).first().click()
+  await page
+    .getByRole('link', { name: new RegExp(name) })
+    .first()
+    .click()
   await rows(page).waitFor({ timeout: patience })
 }
 

@@ -17,7 +17,7 @@ test('a link signs in once and leaves no trace', async ({ browser, stack }) => {
 })
 
 test('type, send and press keys', async ({ browser, stack }) => {
-  const id = await stack.session('typing', '/bin/sh')
+  const id = await stack.session('typing', '/bin/bash', '--norc')
   const { page, context } = await phoneOn(browser, stack, 'typing')
   await send(page, 'echo $((6 * 7))-from-the-phone')
   await shows(page, '42-from-the-phone')
@@ -46,7 +46,9 @@ test('a lost socket resumes, and the draft survives', async ({ browser, stack })
 
   stack.network.refuse(true)
   stack.network.cut()
-  await expect(page.getByText(/reconnecting|no connection|not connected/i).first()).toBeVisible({ timeout: patience })
+  await expect(page.getByText(/reconnecting|no connection|not connected/i).first()).toBeVisible({
+    timeout: patience,
+  })
   // The last frame stays, and typing is possible.
   await shows(page, '11-before')
   await page.getByPlaceholder(/^(Message|Type|Command)/).fill('echo a draft that stays')
@@ -167,17 +169,25 @@ for (const [width, height] of [
   [390, 844],
   [1280, 800],
 ] as const) {
-  test(`nothing overflows at ${width} px, and ANSI and true colours are drawn`, async ({ browser, stack }) => {
+  test(`nothing overflows at ${width} px, and ANSI and true colours are drawn`, async ({
+    browser,
+    stack,
+  }) => {
     const name = `width-${width}`
     await stack.session(name, '/bin/sh')
     const context =
-      width < 1000 ? await phone(browser, width, height) : await browser.newContext({ viewport: { width, height } })
+      width < 1000
+        ? await phone(browser, width, height)
+        : await browser.newContext({ viewport: { width, height } })
     const page = await context.newPage()
     await stack.signIn(page)
     const overflow = () =>
       page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
     expect(await overflow()).toBe(0)
-    await page.getByRole('link', { name: new RegExp(name) }).first().click()
+    await page
+      .getByRole('link', { name: new RegExp(name) })
+      .first()
+      .click()
     await rows(page).waitFor({ timeout: patience })
     expect(await overflow()).toBe(0)
     await stack.helm('send', name, String.raw`printf '\033[31mANSI\033[m \033[38;2;10;200;30mTRUE\033[m\n'`)

@@ -95,15 +95,20 @@ export class Stack {
     /** The browser's way to the server. */
     readonly network: Proxy,
     private readonly env: NodeJS.ProcessEnv,
+    private readonly name: string,
     private address: string,
   ) {}
 
   /** What the browser has in its address bar. */
   get origin(): string {
-    return `http://127.0.0.1:${this.network.port}`
+    return `http://${this.name}:${this.network.port}`
   }
 
-  static async start(): Promise<Stack> {
+  /**
+   * Starts everything. Under a name that is not loopback the origin is plain HTTP to the browser, as on a LAN: no secure
+   * context. The browser of the configuration resolves helm.lan to this machine.
+   */
+  static async start(name: '127.0.0.1' | 'helm.lan' = '127.0.0.1'): Promise<Stack> {
     const dir = await mkdtemp(path.join(tmpdir(), 'helm'))
     const env = {
       ...process.env,
@@ -111,7 +116,7 @@ export class Stack {
       AGENT_HELM_STATE_DIR: path.join(dir, 'state'),
     }
     const network = await Proxy.open()
-    const stack = new Stack(dir, network, env, '')
+    const stack = new Stack(dir, network, env, name, '')
     await stack.startServer('127.0.0.1:0')
     network.setTarget(Number(new URL(stack.address).port))
     const { stdout } = await run(server, ['pair', '--data', stack.data, '--host'], { env })
@@ -161,6 +166,7 @@ export class Stack {
       ...['--listen', listen],
       ...['--public-url', this.origin],
       ...['--address-file', file],
+      ...(this.name === '127.0.0.1' ? [] : ['--insecure-lan']),
     ])
     await this.eventually('the server answers', async () => {
       if (process.exitCode !== null) throw new Error('the server ended')
