@@ -25,6 +25,7 @@ type host struct {
 
 func newHost(t *testing.T) *host {
 	t.Helper()
+	t.Parallel()
 	return &host{t: t, root: installation(t, t.Cleanup)}
 }
 

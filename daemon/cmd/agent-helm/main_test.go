@@ -22,9 +22,17 @@ import (
 
 // TestMain makes the test binary the real program where it is called by its
 // name: the scripts, the holders and the daemons they start all run main.
+//
+// With the race detector a program sleeps for a second before it exits, unless
+// it is told not to.
 func TestMain(m *testing.M) {
+	if os.Getenv(raceOptions) == "" {
+		os.Setenv(raceOptions, "atexit_sleep_ms=0")
+	}
 	testscript.Main(m, map[string]func(){"agent-helm": main})
 }
+
+const raceOptions = "GORACE"
 
 // patience is how long a test waits for what must happen. It bounds a failure,
 // not a success.
@@ -45,6 +53,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv(daemon.EnvStateDir, filepath.Join(root, "s"))
 			env.Setenv(daemon.EnvConfigDir, filepath.Join(root, "c"))
 			env.Setenv("SERVER", server.URL)
+			env.Setenv(raceOptions, os.Getenv(raceOptions))
 			env.Setenv("SHELL", "/bin/sh")
 			env.Setenv("ENV", "")
 			env.Setenv("PS1", "$ ")
@@ -160,7 +169,7 @@ func scriptEventually(ts *testscript.TestScript, neg bool, args []string) {
 	for {
 		command := exec.Command(args[1], args[2:]...)
 		command.Dir = ts.Getenv("WORK")
-		for _, name := range []string{"PATH", "HOME", "SHELL", "ENV", "PS1", "LANG", "TMPDIR", daemon.EnvStateDir, daemon.EnvConfigDir} {
+		for _, name := range []string{"PATH", "HOME", "SHELL", "ENV", "PS1", "LANG", "TMPDIR", raceOptions, daemon.EnvStateDir, daemon.EnvConfigDir} {
 			command.Env = append(command.Env, name+"="+ts.Getenv(name))
 		}
 		var output bytes.Buffer
