@@ -108,6 +108,47 @@ func vim() string {
 	return "vim"
 }
 
+// TestSession_ink drives a real Ink program, as several agents are.
+func TestSession_ink(t *testing.T) {
+	app, err := filepath.Abs("../../web/e2e/programs/ink.mjs")
+	must(t, err)
+	if _, err := os.Stat("../../web/node_modules/ink"); err != nil {
+		t.Skip("ink is not installed: npm ci in web/")
+	}
+	s := NewStack(t)
+	id := s.Run("ink", "node", app)
+	stream := s.Viewer().Attach(s.HostID, id, nil)
+	must(t, stream.WaitFor(s.Context(), "the question", func(now Snapshot) bool {
+		return strings.Contains(now.Text, "step 20 is done ✅") && strings.Contains(now.Text, "❯ 1. Yes")
+	}))
+	s.Eventually("the server sees the question on screen", func() error {
+		var session struct {
+			Status struct {
+				Kind string `json:"kind"`
+			} `json:"status"`
+			Prompt *struct {
+				Question string `json:"question"`
+				Options  []struct {
+					Label string `json:"label"`
+				} `json:"options"`
+			} `json:"prompt"`
+		}
+		if err := s.GetJSON("/api/sessions/"+id, &session); err != nil {
+			return err
+		}
+		if session.Prompt == nil || session.Prompt.Question != "Do you want to proceed?" || len(session.Prompt.Options) != 2 || session.Status.Kind != "needs_you" {
+			return fmt.Errorf("%+v", session)
+		}
+		return nil
+	})
+	stream.Keys("down")
+	must(t, stream.WaitFor(s.Context(), "the other option", func(now Snapshot) bool { return strings.Contains(now.Text, "❯ 2. No") }))
+	stream.Keys("enter")
+	must(t, stream.WaitFor(s.Context(), "the answer", func(now Snapshot) bool {
+		return strings.Contains(now.Text, "the answer was no") && now.Exit != nil && now.Exit.Code == 0
+	}))
+}
+
 func TestSession_everyByte(t *testing.T) {
 	s := NewStack(t)
 	var got []byte
