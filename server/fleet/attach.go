@@ -184,7 +184,7 @@ func (a *Attachment) Presence(f wire.Presence) {
 // use makes a client one of this attachment's.
 func (a *Attachment) use(client wire.ClientID) {
 	if !client.IsZero() && a.claim(client) {
-		a.Attachment.Client(client)
+		a.Client(client)
 	}
 }
 

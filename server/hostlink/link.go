@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/agent-helm/agent-helm/internal/wire"
@@ -35,7 +34,6 @@ type link struct {
 	ctx     context.Context // ends with the link
 	done    context.CancelFunc
 	acks    acknowledger
-	heard   atomic.Int64 // frames taken, for Alive
 
 	// Owned by the reader.
 	connection *fleet.Connection
@@ -249,10 +247,12 @@ func (l *link) Alive(ctx context.Context) bool {
 	l.mu.Unlock()
 	// A method that no host knows: any answer is a sign of life.
 	probe, cancel := context.WithCancel(ctx)
-	defer cancel()
-	answered := make(chan error, 1)
-	go func() { answered <- l.Call(probe, methodAlive, nil, nil) }()
-	defer func() { cancel(); <-answered }()
+	var call sync.WaitGroup
+	call.Go(func() { _ = l.Call(probe, methodAlive, nil, nil) })
+	defer func() {
+		cancel()
+		call.Wait()
+	}()
 	select {
 	case <-alive:
 		return l.ctx.Err() == nil

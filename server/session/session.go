@@ -185,14 +185,11 @@ func (s *Session) forget() {
 	s.repaint = repaintCache{}
 }
 
-// post hands a message to the goroutine. It reports whether the session still
-// takes messages; the message may yet be dropped by Close.
-func (s *Session) post(message func()) bool {
+// post hands a message to the goroutine. A closed session drops it.
+func (s *Session) post(message func()) {
 	select {
 	case s.mailbox <- message:
-		return true
 	case <-s.done:
-		return false
 	}
 }
 

@@ -157,7 +157,7 @@ func (s *Socket) Refuse(err error) {
 	code, reason, _ := closing(err)
 	message, encodeErr := wire.Append(wire.AppendPreamble(nil), farewell(err))
 	if encodeErr == nil && s.conn.Write(context.Background(), websocket.MessageBinary, message) == nil && cut.Stop() {
-		s.conn.Close(code, reason) //nolint:errcheck // a courtesy
+		s.conn.Close(code, reason)
 	}
 }
 
@@ -187,7 +187,7 @@ func (s *Socket) end(cause error, writer *sync.WaitGroup) {
 	cut := time.AfterFunc(farewellTimeout, func() { s.conn.CloseNow() }) //nolint:errcheck // it is over either way
 	writer.Wait()
 	if cut.Stop() {
-		s.conn.Close(code, reason) //nolint:errcheck // a courtesy
+		s.conn.Close(code, reason)
 	}
 	s.conn.CloseNow() //nolint:errcheck // it is over either way
 }

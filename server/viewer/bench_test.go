@@ -33,7 +33,7 @@ func dialBench(b *testing.B, url string) *benchPeer {
 		b.Fatal(err)
 	}
 	conn.SetReadLimit(wire.MaxMessage)
-	b.Cleanup(func() { conn.CloseNow() }) //nolint:errcheck // it is over either way
+	b.Cleanup(func() { conn.CloseNow() })
 	return &benchPeer{conn: conn, first: true}
 }
 
@@ -102,9 +102,9 @@ func newBench(b *testing.B, viewers int) *benchWorld {
 	b.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		hosts.Shutdown(ctx)   //nolint:errcheck // nothing is measured any more
-		handler.Shutdown(ctx) //nolint:errcheck // nothing is measured any more
-		f.Close(ctx)          //nolint:errcheck // nothing is measured any more
+		hosts.Shutdown(ctx)
+		handler.Shutdown(ctx)
+		f.Close(ctx)
 		s.Close()
 	})
 	url := "ws" + strings.TrimPrefix(s.URL, "http")

@@ -38,7 +38,7 @@ func Serve(t testing.TB, h http.Handler) *Network {
 	}()
 	t.Cleanup(func() {
 		close(n.done)
-		server.Close() //nolint:errcheck // nothing to lose
+		server.Close()
 		<-served
 		n.client.CloseIdleConnections()
 	})

@@ -34,6 +34,7 @@ type Peer struct {
 // Dial opens a WebSocket. Its messages are read as they come until Pause.
 func (n *Network) Dial(t testing.TB, path string, header http.Header) *Peer {
 	t.Helper()
+	//nolint:bodyclose // a WebSocket has none
 	conn, _, err := websocket.Dial(t.Context(), "ws://memory"+path, &websocket.DialOptions{HTTPClient: n.client, HTTPHeader: header})
 	if err != nil {
 		t.Fatalf("dial %s: %v", path, err)
