@@ -52,6 +52,9 @@ type Socket struct {
 	queue  queue
 	delay  wire.Delay // owned by the reader
 	nonce  uint64     // owned by the writer
+	// probe is the nonce of the last Probe that was not answered, 0 when there is
+	// none.
+	probe atomic.Uint64
 	// ready says that the peer has said hello.
 	ready atomic.Bool
 	// silence ends the connection when nothing came for too long.
@@ -98,6 +101,24 @@ func (s *Socket) SendInput(f wire.Input, received time.Time) bool { return s.que
 
 // Wake tells the writer that its Source has something.
 func (s *Socket) Wake() { s.queue.nudge() }
+
+// Probe appends a Ping to what a Source has collected. Until its Pong comes,
+// Probing is true; then the writer is woken. So a Source knows that the peer has
+// taken what it sent, and not only the kernel. It is called by Collect.
+func (s *Socket) Probe(dst []byte) []byte {
+	s.nonce++
+	ping := &wire.Ping{Nonce: s.nonce}
+	s.stamp(ping, time.Time{})
+	encoded, err := wire.Append(dst, ping)
+	if err != nil {
+		return dst // a Ping always fits
+	}
+	s.probe.Store(ping.Nonce)
+	return encoded
+}
+
+// Probing says that a Probe was not answered yet.
+func (s *Socket) Probing() bool { return s.probe.Load() != 0 }
 
 // Since is how long the connection has been open.
 func (s *Socket) Since() time.Duration { return time.Since(s.opened) }
@@ -311,7 +332,11 @@ func (s *Socket) takeAll(message []byte, take func(wire.Frame) error) error {
 		case *wire.Ping:
 			s.Late(f.Sent)
 			s.queue.put(&wire.Pong{Nonce: f.Nonce}, time.Time{})
-		case *wire.Pong, *wire.Unknown:
+		case *wire.Pong:
+			if s.probe.CompareAndSwap(f.Nonce, 0) {
+				s.Wake()
+			}
+		case *wire.Unknown:
 		default:
 			if err := take(f); err != nil {
 				return err

@@ -323,9 +323,24 @@ func (c *conn) Removed(handle uint32) {
 	}
 }
 
-// Collect appends changes and then what the sessions have sent.
+// eventBatch is how many bytes of changes are on their way to a viewer at most,
+// but for one that is larger by itself.
+const eventBatch = 16 << 10
+
+// Collect appends changes and then what the sessions have sent. Nobody
+// acknowledges changes, so a Ping goes behind them, and the next ones wait for
+// its Pong: on a slow line they must not fill the kernel's queue in front of
+// what a person types and sees. Meanwhile they are replaced by newer ones.
 func (c *conn) Collect(dst []byte, limit int) []byte {
-	for len(dst) < limit {
+	if !c.socket.Probing() {
+		dst = c.collectEvents(dst)
+	}
+	return c.outbox.collect(dst, limit)
+}
+
+func (c *conn) collectEvents(dst []byte) []byte {
+	start := len(dst)
+	for len(dst)-start < eventBatch {
 		if len(c.events) == 0 {
 			var err error
 			if c.events, err = c.changes.Take(); err != nil {
@@ -343,5 +358,8 @@ func (c *conn) Collect(dst []byte, limit int) []byte {
 		}
 		dst, c.events = encoded, c.events[1:]
 	}
-	return c.outbox.collect(dst, limit)
+	if len(dst) > start {
+		dst = c.socket.Probe(dst)
+	}
+	return dst
 }

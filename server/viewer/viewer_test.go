@@ -1,6 +1,7 @@
 package viewer
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -198,6 +199,7 @@ func TestViewer_scopes(t *testing.T) {
 
 		guest := dial("guest")
 		guest.Send(&wire.ViewerHello{Proof: "proof"})
+		guest.AnswerPings()
 		seen := decode[snapshot](t, sockettest.Await(guest.Peer, eventOf(wire.EventSnapshot)).Body)
 		if len(seen.Sessions) != 1 || seen.Sessions[0].ID != sessionA || len(seen.Hosts) != 1 || seen.Hosts[0].Sessions != 1 {
 			t.Errorf("the guest sees %+v", seen)
@@ -430,6 +432,51 @@ func TestViewer_pages(t *testing.T) {
 			if reply := sockettest.Await[*wire.PageReply](v.Peer); reply.Error == "" {
 				t.Errorf("reply %+v", reply)
 			}
+		}
+	})
+}
+
+// Changes that a viewer has not taken yet are not followed by more: they wait
+// where newer ones replace them, and what the viewer shows does not wait behind
+// them.
+func TestViewer_changesDoNotFillTheLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		var infos []wire.SessionInfo
+		for n := range 60 {
+			infos = append(infos, info(uint32(n+1), fmt.Sprintf("01kb9fvz3m8q4t6w2x5y7r%04d", n)))
+		}
+		h := w.host("h1", infos...)
+		v := &browser{Peer: w.network.Dial(t, "/view", nil), t: t}
+		v.Send(&wire.ViewerHello{Proof: "proof"})
+		first, ping := sockettest.Await[*wire.Event](v.Peer), sockettest.Await[*wire.Ping](v.Peer)
+		v.attach(1, "h1", infos[0].ID, wire.ClientID{})
+		synctest.Wait()
+		before := v.Bytes()
+		for n := range 10 { // its Pong is on its way
+			for handle := uint32(1); handle <= 60; handle++ {
+				h.print(handle, line(n))
+			}
+			time.Sleep(time.Second)
+			v.Send(&wire.Ack{Handle: 1, Offset: h.offset[1]})
+		}
+		synctest.Wait()
+		if grown := v.Bytes() - before; first.Kind != wire.EventSnapshot || grown > 4<<10 {
+			t.Errorf("%d bytes behind a batch that was not taken", grown)
+		}
+		v.AnswerPings()
+		v.Send(&wire.Pong{Nonce: ping.Nonce})
+		told := map[string]int{}
+		for range 60 {
+			event := sockettest.Await(v.Peer, eventOf(wire.EventSession))
+			item := decode[server.Session](t, event.Body)
+			told[item.ID]++
+			if item.LastLine != "line 9" {
+				t.Errorf("an old change was told: %q", item.LastLine)
+			}
+		}
+		if len(told) != 60 {
+			t.Errorf("%d sessions were told in 60 events", len(told))
 		}
 	})
 }

@@ -140,6 +140,7 @@ func (w *world) viewer() *browser {
 	w.t.Helper()
 	b := &browser{Peer: w.network.Dial(w.t, "/view", nil), t: w.t}
 	b.Send(&wire.ViewerHello{Version: "1.2.3", Proof: "proof", Visible: true})
+	b.AnswerPings()
 	sockettest.Await[*wire.ViewerWelcome](b.Peer)
 	return b
 }

@@ -26,6 +26,7 @@ type Peer struct {
 	mu     sync.Mutex
 	inbox  []wire.Frame
 	paused bool
+	pongs  bool
 	bytes  int
 	err    error
 	change chan struct{}
@@ -61,7 +62,14 @@ func (p *Peer) read() {
 		if err == nil {
 			size := len(message)
 			err = wire.DecodeAll(message, func(f wire.Frame) error {
-				p.signal(func() { p.inbox = append(p.inbox, f) })
+				var answer bool
+				p.signal(func() {
+					p.inbox = append(p.inbox, f)
+					answer = p.pongs
+				})
+				if ping, ok := f.(*wire.Ping); ok && answer {
+					p.write(&wire.Pong{Nonce: ping.Nonce, Sent: p.Sent()})
+				}
 				return nil
 			})
 			p.signal(func() { p.bytes += size })
@@ -102,6 +110,20 @@ func (p *Peer) Pause() { p.signal(func() { p.paused = true }) }
 
 // Resume reads on.
 func (p *Peer) Resume() { p.signal(func() { p.paused = false }) }
+
+// AnswerPings makes the peer answer every Ping that it reads from now on. It
+// must have said hello.
+func (p *Peer) AnswerPings() { p.signal(func() { p.pongs = true }) }
+
+// write sends one frame from the reading goroutine. An error shows when the peer
+// reads.
+func (p *Peer) write(f wire.Frame) {
+	message, err := wire.Append(nil, f)
+	if err != nil {
+		panic(err)
+	}
+	p.conn.Write(context.Background(), websocket.MessageBinary, message) //nolint:errcheck // see above
+}
 
 // Bytes is how much was received.
 func (p *Peer) Bytes() int {
