@@ -82,9 +82,9 @@ func (a *app) attach(ctx context.Context, dirs daemon.Dirs, session daemon.Sessi
 	if err != nil {
 		return err
 	}
-	connection, err := holder.Dial(ctx, dirs, session.ID, wire.RoleLocal)
+	connection, err := dialHolder(ctx, dirs, session.ID, wire.RoleLocal)
 	if err != nil {
-		return errors.Join(unreachable(err), terminal.Close())
+		return errors.Join(err, terminal.Close())
 	}
 	name := clean(session.Name, daemon.MaxNameRunes)
 	outcome, err := attach.Run(ctx, terminal, connection, attach.Options{

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -232,6 +233,59 @@ func TestAttach_ModesAreReset(t *testing.T) {
 	for _, reset := range []string{alternate, "\x1b[?1000l", "\x1b[?1006l", "\x1b[?2004l", "\x1b[?25h", "\x1b[<1u"} {
 		w.see(reset)
 		w.marker = strings.LastIndex(w.all(), "full screen")
+	}
+}
+
+func TestAttach_Suspend(t *testing.T) {
+	h := newHost(t)
+	h.call("run", "-d", "--name", "work", "--", "sh", "-c", `printf '\033[?2004hdrawn'; cat`)
+	w := h.open(80, 24, "attach")
+	w.see("drawn")
+	w.see("\x1b[?1004h")
+	process := w.command.Process
+	if err := process.Signal(syscall.SIGTSTP); err != nil {
+		t.Fatal(err)
+	}
+	w.see("\x1b[?2004l")
+	// It has stopped once the kernel says so.
+	var status syscall.WaitStatus
+	if _, err := syscall.Wait4(process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
+		t.Fatalf("it did not stop: %v, %v", status, err)
+	}
+	if err := process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	w.see("drawn")
+	w.see("\x1b[?2004h")
+	w.press("typed\r")
+	w.see("typed")
+	w.press("\x1d")
+	w.see("detached from work")
+	w.end()
+}
+
+// A holder that is stopped is said to be so.
+func TestAttach_StoppedHolder(t *testing.T) {
+	h := newHost(t)
+	h.call("run", "-d", "--name", "work", "--", "cat")
+	var list []daemon.Session
+	if err := json.Unmarshal([]byte(h.call("ls", "--json")), &list); err != nil || len(list) != 1 {
+		t.Fatalf("%v, %v", list, err)
+	}
+	pid := list[0].HolderPID
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+			t.Error(err)
+		}
+	}()
+	waitUntil(t, func() bool { return strings.Contains(h.call("ls"), "no answer") })
+	w := h.open(80, 24, "attach", "work")
+	w.see("does not answer; it may be stopped")
+	if code := w.end(); code != exitUnreachable {
+		t.Errorf("exit code %d", code)
 	}
 }
 

@@ -106,7 +106,7 @@ type runningLog struct {
 }
 
 func openRunningLog(ctx context.Context, dirs daemon.Dirs, id string, follow bool) (*runningLog, error) {
-	client, err := holder.Dial(ctx, dirs, id, wire.RoleTool)
+	client, err := dialHolder(ctx, dirs, id, wire.RoleTool)
 	if err != nil {
 		return nil, err
 	}
