@@ -1,4 +1,4 @@
-import { expect, test as base, type Page } from '@playwright/test'
+import { expect, test as base, type Locator, type Page } from '@playwright/test'
 
 export { expect }
 
@@ -75,4 +75,13 @@ export async function drag(page: Page, from: number, to: number): Promise<void> 
   })
   await touch('touchEnd')
   await devtools.detach()
+}
+
+/** Two taps on a key without any time between them, however busy the machine is. */
+export async function tapTwice(key: Locator): Promise<void> {
+  await key.evaluate((element) => {
+    for (const type of ['pointerdown', 'pointerup', 'pointerdown', 'pointerup']) {
+      element.dispatchEvent(new PointerEvent(type, { bubbles: true, cancelable: true, pointerId: 1 }))
+    }
+  })
 }

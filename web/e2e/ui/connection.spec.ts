@@ -57,6 +57,7 @@ test('while reading further up new output does not move the view', async ({ page
 
 test('a session whose size another screen owns is shown as it is and can be taken', async ({ page }) => {
   await page.goto('/')
+  await expect(page.getByRole('link', { name: /refactor-auth/ })).toBeVisible()
   await page.evaluate(() =>
     window.mock.change('refactor-auth', { size_owner: { kind: 'local', mine: false }, cols: 120, rows: 30 }),
   )

@@ -1,4 +1,4 @@
-import { drawn, expect, keyboard, phone, test, typed } from './app'
+import { drawn, expect, keyboard, phone, tapTwice, test, typed } from './app'
 
 test.use({ ...phone, serviceWorkers: 'block' })
 
@@ -38,8 +38,7 @@ test('Ctrl for the next key, Alt locked', async ({ page }) => {
   await expect(control).toHaveAttribute('aria-pressed', 'false')
 
   const alt = page.getByRole('button', { name: /^Alt/ })
-  await alt.tap()
-  await alt.tap()
+  await tapTwice(alt)
   await expect(page.getByRole('button', { name: 'Alt, locked' })).toBeVisible()
   await page.getByRole('button', { name: 'Left', exact: true }).tap()
   await page.getByRole('button', { name: 'Right', exact: true }).tap()
@@ -54,15 +53,9 @@ test('an armed Ctrl offers its letters in compose mode', async ({ page }) => {
 })
 
 test('a second ^C that follows at once is taken for a bounce', async ({ page }) => {
-  const interrupt = page
-    .getByRole('toolbar', { name: 'Keys' })
-    .getByRole('button', { name: 'Control C', exact: true })
-  await interrupt.evaluate((key) => {
-    for (let tap = 0; tap < 2; tap++) {
-      key.dispatchEvent(new PointerEvent('pointerdown', { bubbles: true, cancelable: true, pointerId: 1 }))
-      key.dispatchEvent(new PointerEvent('pointerup', { bubbles: true, cancelable: true, pointerId: 1 }))
-    }
-  })
+  await tapTwice(
+    page.getByRole('toolbar', { name: 'Keys' }).getByRole('button', { name: 'Control C', exact: true }),
+  )
   await page.getByRole('button', { name: 'Esc', exact: true }).tap()
   await expect.poll(() => typed(page)).toEqual(['keys ctrl+c', 'keys esc'])
 })

@@ -1,6 +1,6 @@
 import { drawn, test } from './app'
 
-// Pictures for reviewers, not assertions: test-results/shots/*.png.
+// Pictures for reviewers, not assertions: shots/*.png.
 const screens: Record<string, { path: string; text?: string }> = {
   sessions: { path: '/' },
   session: { path: '/s/mac-mini/api-server', text: 'proceed' },
@@ -37,7 +37,7 @@ for (const { width, height, touch } of sizes) {
           await page.getByRole('heading').first().waitFor()
           if (text) await drawn(page, text)
           await page.screenshot({
-            path: `test-results/shots/${name}-${width}-${scheme}.png`,
+            path: `shots/${name}-${width}-${scheme}.png`,
             animations: 'disabled',
           })
           await page.evaluate(() => sessionStorage.clear())
