@@ -48,7 +48,8 @@ func testDirs(t testing.TB) daemon.Dirs {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(root) })
+	// A holder that lingers may write a last file meanwhile.
+	t.Cleanup(func() { eventually(t, "clean directory", func() bool { return os.RemoveAll(root) == nil }) })
 	environment := map[string]string{daemon.EnvStateDir: root + "/s", daemon.EnvConfigDir: root + "/c"}
 	dirs, err := daemon.ResolveDirs(func(name string) string { return environment[name] })
 	if err != nil {
