@@ -5,18 +5,20 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/agent-helm/agent-helm/daemon"
 )
 
 type listCommand struct {
-	All  bool `short:"a" help:"Ended sessions too, all of them."`
+	All  bool `short:"a" help:"All ended sessions too, not only the newest."`
 	JSON bool `name:"json" help:"Print a list of objects: id, name, state and more."`
 }
 
 func (listCommand) Help() string {
-	return `Below the sessions stands how this host is connected to its server. Ended sessions are listed for a day; --all lists them until they are forgotten. --json lists all.`
+	return `Below the sessions stands how this host is connected to its server. Of the sessions that ended within a day the newest are listed; --all and --json list all until they are forgotten.`
 }
 
 func (listCommand) Examples() string {
@@ -47,7 +49,7 @@ func (c *listCommand) Run(ctx context.Context, app *app) error {
 		app.printSessions(list)
 	}
 	if hidden > 0 {
-		app.note("%s not shown: agent-helm ls --all", plural(hidden, "older ended session"))
+		app.note("%s not shown: agent-helm ls --all", plural(hidden, "more ended session"))
 	}
 	return app.printConnection(ctx)
 }
@@ -68,19 +70,28 @@ func (a *app) printJSON(value any) error {
 	return encoder.Encode(value)
 }
 
-// recent leaves out what ended more than a day ago.
+// shownEnded is how many ended sessions a listing shows.
+const shownEnded = 6
+
+// recent leaves out what ended more than a day ago, and of the rest all but
+// the newest few.
 func (a *app) recent(list []daemon.Session) (shown []daemon.Session, hidden int) {
-	for _, s := range list {
+	room := shownEnded
+	for _, s := range slices.Backward(list) {
 		last := s.Created
 		if s.Ended != nil {
 			last = *s.Ended
 		}
-		if s.State != daemon.StateRunning && a.now().Sub(last).Hours() > 24 {
-			hidden++
-			continue
+		if s.State != daemon.StateRunning {
+			if room == 0 || a.now().Sub(last) > 24*time.Hour {
+				hidden++
+				continue
+			}
+			room--
 		}
 		shown = append(shown, s)
 	}
+	slices.Reverse(shown)
 	return shown, hidden
 }
 

@@ -147,3 +147,23 @@ func TestExitCode(t *testing.T) {
 		}
 	}
 }
+
+func TestRecent(t *testing.T) {
+	now := time.Now()
+	a := &app{now: func() time.Time { return now }}
+	var list []daemon.Session
+	for i := range 10 {
+		ended := now.Add(-time.Duration(10-i) * time.Hour)
+		list = append(list, daemon.Session{ID: string(rune('a' + i)), State: daemon.StateExited, Ended: &ended})
+	}
+	old := now.Add(-25 * time.Hour)
+	list = append([]daemon.Session{{ID: "old", State: daemon.StateLost, Created: old}, {ID: "run", State: daemon.StateRunning, Created: old}}, list...)
+	shown, hidden := a.recent(list)
+	ids := ""
+	for _, s := range shown {
+		ids += s.ID
+	}
+	if ids != "runefghij" || hidden != 5 {
+		t.Errorf("shown %s, %d hidden", ids, hidden)
+	}
+}
