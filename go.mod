@@ -2,6 +2,9 @@ module github.com/agent-helm/agent-helm
 
 go 1.26.0
 
+// npm packages bring Go files of their own.
+ignore ./web/node_modules
+
 require (
 	github.com/alecthomas/kong v1.17.0 // indirect
 	github.com/coder/websocket v1.8.15 // indirect

@@ -217,7 +217,7 @@ func NewSessionID() string { return newSessionID(time.Now()) }
 func newSessionID(now time.Time) string {
 	var b [16]byte
 	binary.BigEndian.PutUint64(b[:8], uint64(now.UnixMilli())<<16)
-	rand.Read(b[6:]) //nolint:errcheck // it never fails: the runtime ends the program instead
+	rand.Read(b[6:])
 	high, low := binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:])
 	var id [sessionIDLength]byte
 	for i := sessionIDLength - 1; i >= 0; i-- {

@@ -94,7 +94,7 @@ func milliseconds(d time.Duration) uint32 {
 
 // run serves the link until it ends and returns why, after all its goroutines.
 func (l *link) run(ctx context.Context) error {
-	defer l.socket.CloseNow() //nolint:errcheck // it is closed already, or of no use any more
+	defer l.socket.CloseNow()
 	changes, unsubscribe := l.u.options.Sessions.Subscribe()
 	defer unsubscribe()
 	hello, err := l.hello(ctx)

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestSession_shell(t *testing.T) {
@@ -245,16 +244,4 @@ func must(t *testing.T, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// within is for the few places that must give up earlier than Patience.
-func within(d time.Duration, check func() bool) bool {
-	deadline := time.Now().Add(d)
-	for !check() {
-		if time.Now().After(deadline) {
-			return false
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	return true
 }

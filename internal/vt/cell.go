@@ -125,13 +125,6 @@ func (l *line) fill(c cell, cols int) {
 	l.special = c.width() != 1
 }
 
-func (l *line) copyFrom(o *line) {
-	l.cells = append(l.cells[:0], o.cells...)
-	l.wrapped = o.wrapped
-	l.special = o.special
-	l.long = o.long
-}
-
 // truncate drops columns at and above cols.
 func (l *line) truncate(cols int) {
 	if len(l.cells) > cols {

@@ -48,7 +48,7 @@ func (t *Terminal) dispatchCSI(final byte) {
 	case 'G', '`':
 		t.setCursor(p.count()-1, s.y)
 	case 'H', 'f':
-		t.setCursor(max(1, int(p.get(1)))-1, p.count()-1)
+		t.setCursor(max(1, int(p.second()))-1, p.count()-1)
 	case 'I':
 		if s.x < t.cols {
 			for n := min(p.count(), t.cols); n > 0; n-- {
@@ -139,7 +139,7 @@ func (t *Terminal) dispatchCSI(final byte) {
 	case '<'<<8 | 'u':
 		t.popKeyboard(p.count())
 	case '='<<8 | 'u':
-		t.setKeyboard(uint8(p.value[0]&31), p.get(1))
+		t.setKeyboard(uint8(p.value[0]&31), p.second())
 	case '!'<<8 | 'p':
 		t.softReset()
 	case ' '<<8 | 'q':
@@ -169,7 +169,7 @@ func (t *Terminal) cursorDown(n int) {
 
 func (t *Terminal) setRegion(p *params) {
 	top := p.count()
-	bottom := int(p.get(1))
+	bottom := int(p.second())
 	if p.n < 2 || bottom > t.rows || bottom == 0 {
 		bottom = t.rows
 	}
@@ -186,14 +186,14 @@ func (t *Terminal) windowOption(p *params) {
 	case 18:
 		t.answerCSI('t', p)
 	case 22:
-		if which := p.get(1); which == 0 || which == 2 {
+		if which := p.second(); which == 0 || which == 2 {
 			t.titles = append(t.titles, t.observed.Title)
 			if len(t.titles) > maxTitles {
 				t.titles = append(t.titles[:0], t.titles[1:]...)
 			}
 		}
 	case 23:
-		if which := p.get(1); (which == 0 || which == 2) && len(t.titles) > 0 {
+		if which := p.second(); (which == 0 || which == 2) && len(t.titles) > 0 {
 			t.observed.Title = t.titles[len(t.titles)-1]
 			t.titles = t.titles[:len(t.titles)-1]
 		}
@@ -250,7 +250,7 @@ func (t *Terminal) setModifyOtherKeys(p *params) {
 			t.modes.modifyOtherKeys = 0
 		}
 	case 4:
-		t.modes.modifyOtherKeys = uint8(min(max(p.get(1), 0), 2))
+		t.modes.modifyOtherKeys = uint8(min(max(p.second(), 0), 2))
 	}
 }
 

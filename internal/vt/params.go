@@ -63,17 +63,17 @@ func (p *params) byteIn(c rune) {
 	case ':':
 		p.addSub()
 	default:
-		p.digit(int32(c - '0'))
+		p.digit(c - '0')
 	}
 }
 
 // subsOf are the sub-parameters of parameter i.
 func (p *params) subsOf(i int) []int32 { return p.sub[p.subStart[i]:p.subEnd[i]] }
 
-// get is parameter i, 0 when absent.
-func (p *params) get(i int) int32 {
-	if i < p.n {
-		return p.value[i]
+// second is the second parameter, 0 when absent.
+func (p *params) second() int32 {
+	if p.n > 1 {
+		return p.value[1]
 	}
 	return 0
 }

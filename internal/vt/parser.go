@@ -177,7 +177,7 @@ func (t *Terminal) fastCSI(p []byte) int {
 		ps.collect = collect
 		t.rest = p[i+1:]
 		t.inRun = false
-		t.dispatchCSI(byte(c))
+		t.dispatchCSI(c)
 		return i + 1
 	}
 	return 0

@@ -324,7 +324,7 @@ func yesNoPrompt(rows *screenRows, cursorY, cursorX int) Prompt {
 		return Prompt{}
 	}
 	yes, no := strings.ToLower(choices[0]), strings.ToLower(choices[1])
-	if !(yes == "y" && no == "n" || yes == "yes" && no == "no") {
+	if (yes != "y" || no != "n") && (yes != "yes" || no != "no") {
 		return Prompt{}
 	}
 	question := unbox(s[:open])

@@ -247,21 +247,22 @@ func (p *painter) odd(l *line, y, n int, dirty *dirtySet) {
 			continue
 		}
 		p.setStyle(t.styles.list[c.style()])
-		if x < t.cols-1 {
+		switch {
+		case x < t.cols-1:
 			p.jump(x, y)
 			p.puts("一")
 			p.jump(x+1, y)
 			p.puts(" ")
 			p.x++
 			dirty.add(x + 1)
-		} else if !p.isOdd(l.at(x - 1)) {
+		case !p.isOdd(l.at(x - 1)):
 			p.jump(x-1, y)
 			p.puts("一")
 			p.jump(x-1, y)
 			p.puts(" ")
 			p.x++
 			dirty.add(x - 1)
-		} else {
+		default:
 			p.jump(x, y)
 			p.puts(" ")
 			p.x++

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
+	"slices"
 )
 
 // A state is
@@ -65,7 +66,7 @@ func (t *Terminal) State(history int) []byte {
 			head.num(links[s.link] + 1)
 		}
 	}
-	out = append(head.buf, e.buf...)
+	out = slices.Concat(head.buf, e.buf)
 	t.sweep()
 	return binary.BigEndian.AppendUint32(out, crc32.Checksum(out, castagnoli))
 }

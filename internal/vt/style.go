@@ -25,7 +25,7 @@ const (
 	bgOverline  uint32 = 0x40000000
 
 	extUnderline      uint32 = 0x1c000000
-	extUnderlineShift        = 26
+	extUnderlineShift int    = 26
 )
 
 // maxURI bounds a hyperlink's target; longer ones are not links.

@@ -59,7 +59,7 @@ func fieldsOf(t *testing.T, f Frame) map[string]any {
 			binaryFrame = false
 		}
 	}
-	encoded := []byte("{}")
+	var encoded []byte
 	var err error
 	if !binaryFrame {
 		encoded, err = json.Marshal(f)

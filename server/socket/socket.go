@@ -173,8 +173,8 @@ func (s *Socket) Run(ctx context.Context, source Source, take func(wire.Frame) e
 // Refuse says why the connection is not taken and closes it. It is called
 // instead of Run.
 func (s *Socket) Refuse(err error) {
-	cut := time.AfterFunc(farewellTimeout, func() { s.conn.CloseNow() }) //nolint:errcheck // it is over either way
-	defer s.conn.CloseNow()                                              //nolint:errcheck // it is over either way
+	cut := time.AfterFunc(farewellTimeout, func() { s.conn.CloseNow() })
+	defer s.conn.CloseNow()
 	code, reason, _ := closing(err)
 	message, encodeErr := wire.Append(wire.AppendPreamble(nil), farewell(err))
 	if encodeErr == nil && s.conn.Write(context.Background(), websocket.MessageBinary, message) == nil && cut.Stop() {
@@ -200,17 +200,17 @@ func (s *Socket) end(cause error, writer *sync.WaitGroup) {
 	code, reason, tell := closing(cause)
 	if !tell {
 		s.queue.close(true)
-		s.conn.CloseNow() //nolint:errcheck // it is over either way
+		s.conn.CloseNow()
 		return
 	}
 	s.Send(farewell(cause))
 	s.queue.close(false)
-	cut := time.AfterFunc(farewellTimeout, func() { s.conn.CloseNow() }) //nolint:errcheck // it is over either way
+	cut := time.AfterFunc(farewellTimeout, func() { s.conn.CloseNow() })
 	writer.Wait()
 	if cut.Stop() {
 		s.conn.Close(code, reason)
 	}
-	s.conn.CloseNow() //nolint:errcheck // it is over either way
+	s.conn.CloseNow()
 }
 
 // restartAfter is when a peer may come back after a restart.
@@ -355,7 +355,7 @@ func (s *Socket) write(source Source) error {
 	defer heartbeat.Stop()
 	deadline := time.AfterFunc(writeTimeout, func() {
 		s.fail(errSlow)
-		s.conn.CloseNow() //nolint:errcheck // it is over either way
+		s.conn.CloseNow()
 	})
 	deadline.Stop()
 	defer deadline.Stop()

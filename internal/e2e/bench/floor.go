@@ -250,8 +250,7 @@ func floorServer(addressFile string) error {
 
 // floor is a running bare relay with a program at its end.
 type floor struct {
-	url     string
-	viewers []*websocket.Conn
+	url string
 }
 
 // startFloor starts the three processes around a program of this binary.
@@ -308,18 +307,17 @@ func (f *floor) view(b *bench) (*websocket.Conn, error) {
 	return conn, nil
 }
 
-// until reads a floor viewer until the text was seen and returns the bytes read.
-func until(ctx context.Context, conn *websocket.Conn, text string) (int, error) {
-	total, window := 0, ""
+// until reads a floor viewer until the text was seen.
+func until(ctx context.Context, conn *websocket.Conn, text string) error {
+	window := ""
 	for {
 		_, message, err := conn.Read(ctx)
 		if err != nil {
-			return total, fmt.Errorf("waiting for %q: %w", text, err)
+			return fmt.Errorf("waiting for %q: %w", text, err)
 		}
-		total += len(message)
 		window += string(message)
 		if strings.Contains(window, text) {
-			return total, nil
+			return nil
 		}
 		window = window[max(0, len(window)-len(text)):]
 	}

@@ -26,8 +26,7 @@ func echoOverFloor(ctx context.Context, conn *websocket.Conn, key byte) error {
 	if err := conn.Write(ctx, websocket.MessageBinary, []byte{key}); err != nil {
 		return err
 	}
-	_, err := until(ctx, conn, string(key))
-	return err
+	return until(ctx, conn, string(key))
 }
 
 // echoPeers are the installed programs of the same kind, ready to echo.
@@ -79,15 +78,14 @@ func (b *bench) ttyd() (echoer, error) {
 	if err := conn.Write(ctx, websocket.MessageText, []byte(`{"AuthToken":"","columns":80,"rows":24}`)); err != nil {
 		return echoer{}, err
 	}
-	if _, err := until(ctx, conn, "ready"); err != nil {
+	if err := until(ctx, conn, "ready"); err != nil {
 		return echoer{}, err
 	}
 	return echoer{name: "ttyd", key: func(ctx context.Context, key byte) error {
 		if err := conn.Write(ctx, websocket.MessageBinary, []byte{'0', key}); err != nil {
 			return err
 		}
-		_, err := until(ctx, conn, string(key))
-		return err
+		return until(ctx, conn, string(key))
 	}}, nil
 }
 

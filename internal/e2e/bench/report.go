@@ -63,8 +63,8 @@ func (r *report) goal(text string, have, want float64, unit string) {
 	r.Goals = append(r.Goals, goal{Text: text, Have: have, Want: want, Unit: unit})
 }
 
-func (r *report) goalAtLeast(text string, have, want float64, unit string) {
-	r.Goals = append(r.Goals, goal{Text: text, Have: have, Want: want, Unit: unit, AtLeast: true})
+func (r *report) goalAtLeast(text string, have, want float64) {
+	r.Goals = append(r.Goals, goal{Text: text, Have: have, Want: want, Unit: "×", AtLeast: true})
 }
 
 func (r *report) skip(what string) {

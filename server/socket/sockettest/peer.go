@@ -243,7 +243,7 @@ func (p *Peer) Closed() websocket.StatusCode {
 
 // Cut breaks the connection without a word.
 func (p *Peer) Cut() {
-	p.conn.CloseNow() //nolint:errcheck // it is over either way
+	p.conn.CloseNow()
 	p.Resume()
 	<-p.done
 }
