@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/agent-helm/agent-helm/internal/untrusted"
 	"github.com/agent-helm/agent-helm/internal/wire"
 )
 
@@ -108,7 +109,7 @@ func (s Spec) WithDefaults(now time.Time) Spec {
 		s.Agent = DetectAgent(s.Argv)
 	}
 	if s.Name == "" && len(s.Argv) > 0 {
-		s.Name = CleanText(filepath.Base(s.Argv[0]), MaxNameRunes)
+		s.Name = untrusted.Clean(filepath.Base(s.Argv[0]), MaxNameRunes)
 	}
 	if s.Cols == 0 {
 		s.Cols = DefaultCols
@@ -196,14 +197,14 @@ func ValidateName(name string) error {
 		return fmt.Errorf("%w: it is empty", ErrInvalidName)
 	case n > MaxNameRunes:
 		return fmt.Errorf("%w: %d characters, at most %d fit", ErrInvalidName, n, MaxNameRunes)
-	case !utf8.ValidString(name) || CleanText(name, n) != name:
+	case !utf8.ValidString(name) || untrusted.Clean(name, n) != name:
 		return fmt.Errorf("%w: it has invisible or control characters", ErrInvalidName)
 	}
 	return nil
 }
 
 // Command is the argv joined for display, not for a shell.
-func (s Spec) Command() string { return CleanText(strings.Join(s.Argv, " "), MaxCommandRunes) }
+func (s Spec) Command() string { return untrusted.Clean(strings.Join(s.Argv, " "), MaxCommandRunes) }
 
 const (
 	sessionIDLength   = 26

@@ -79,15 +79,6 @@ func TestDetectAgent(t *testing.T) {
 	}
 }
 
-func TestCleanText(t *testing.T) {
-	if got := CleanText("a\x1b[1mb\tc\u202e\u200bd\xff", 100); got != "a[1mb cd" {
-		t.Errorf("got %q", got)
-	}
-	if got := CleanText("äöü", 2); got != "äö" {
-		t.Errorf("got %q", got)
-	}
-}
-
 func TestAgents(t *testing.T) {
 	for _, agent := range KnownAgents() {
 		if DetectAgent(agent.Programs) != agent.Name {

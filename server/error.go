@@ -95,7 +95,7 @@ var codes = map[Code]struct {
 type Error struct {
 	Code Code
 	// Message is one sentence that says what happened and what to do. It holds
-	// no secret, and text from elsewhere only after CleanText.
+	// no secret, and text from elsewhere only after untrusted.Clean.
 	Message string
 }
 

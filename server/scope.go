@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/agent-helm/agent-helm/internal/untrusted"
 )
 
 // Scopes is a set of what a principal may do. Whoever gets ScopeAdmin gets all
@@ -41,7 +43,7 @@ func ParseScopes(list string) (Scopes, error) {
 	for name := range strings.SplitSeq(list, ",") {
 		scope := scopeByName(strings.TrimSpace(name))
 		if scope == 0 {
-			return 0, Errorf(CodeInvalid, "unknown scope %q: use read, input, answer, exec or admin", CleanText(name, 20))
+			return 0, Errorf(CodeInvalid, "unknown scope %q: use read, input, answer, exec or admin", untrusted.Clean(name, 20))
 		}
 		scopes |= scope
 	}
@@ -102,7 +104,7 @@ func (s *Scopes) UnmarshalJSON(data []byte) error {
 	for _, name := range names {
 		scope := scopeByName(name)
 		if scope == 0 {
-			return fmt.Errorf("scopes: unknown scope %q", CleanText(name, 20))
+			return fmt.Errorf("scopes: unknown scope %q", untrusted.Clean(name, 20))
 		}
 		*s |= scope
 	}

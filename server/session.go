@@ -3,6 +3,7 @@ package server
 import (
 	"strings"
 
+	"github.com/agent-helm/agent-helm/internal/untrusted"
 	"github.com/agent-helm/agent-helm/internal/wire"
 )
 
@@ -49,34 +50,34 @@ func (s SessionState) Ended() bool { return s == StateExited || s == StateLost }
 // Session is a session as it is shown: one item of GET /api/sessions and the
 // body of a viewer's session event. Times are durations in milliseconds.
 type Session struct {
-	ID       string       `json:"id" doc:"Unique inside its host"`
-	Host     string       `json:"host" doc:"The host's id"`
-	HostName string       `json:"host_name"`
-	Name     Untrusted    `json:"name"`
-	Command  Untrusted    `json:"command" doc:"The argv joined for display"`
-	Cwd      Untrusted    `json:"cwd"`
-	Agent    Untrusted    `json:"agent" doc:"Known agent: claude, gemini, codex, shell …; empty when unknown"`
-	State    SessionState `json:"state" enum:"running,exited,lost"`
-	Exit     *Exit        `json:"exit" doc:"Set when the state is exited"`
+	ID       string         `json:"id" doc:"Unique inside its host"`
+	Host     string         `json:"host" doc:"The host's id"`
+	HostName string         `json:"host_name"`
+	Name     untrusted.Text `json:"name"`
+	Command  untrusted.Text `json:"command" doc:"The argv joined for display"`
+	Cwd      untrusted.Text `json:"cwd"`
+	Agent    untrusted.Text `json:"agent" doc:"Known agent: claude, gemini, codex, shell …; empty when unknown"`
+	State    SessionState   `json:"state" enum:"running,exited,lost"`
+	Exit     *Exit          `json:"exit" doc:"Set when the state is exited"`
 	// LostReason is set when State is StateLost.
-	LostReason Untrusted `json:"lost_reason,omitempty"`
-	Online     bool      `json:"online" doc:"Whether the host is connected"`
-	LastSeenMS int64     `json:"last_seen_ms" doc:"How long ago the host was last connected; 0 while online"`
-	Cols       uint16    `json:"cols"`
-	Rows       uint16    `json:"rows"`
-	CreatedMS  int64     `json:"created_ms" doc:"Age"`
-	ActiveMS   int64     `json:"active_ms" doc:"How long ago the last output came"`
-	Title      Untrusted `json:"title" doc:"The terminal's title: the program's word"`
-	Status     Status    `json:"status"`
-	LastLine   Untrusted `json:"last_line" doc:"Last line on screen that is not blank"`
-	Prompt     *Prompt   `json:"prompt" doc:"A question with numbered or y/n options on screen, unverified"`
-	Bell       uint64    `json:"bell" doc:"How often the bell rang"`
-	Viewers    int       `json:"viewers" doc:"Viewers attached right now"`
-	SizeOwner  SizeOwner `json:"size_owner"`
+	LostReason untrusted.Text `json:"lost_reason,omitempty"`
+	Online     bool           `json:"online" doc:"Whether the host is connected"`
+	LastSeenMS int64          `json:"last_seen_ms" doc:"How long ago the host was last connected; 0 while online"`
+	Cols       uint16         `json:"cols"`
+	Rows       uint16         `json:"rows"`
+	CreatedMS  int64          `json:"created_ms" doc:"Age"`
+	ActiveMS   int64          `json:"active_ms" doc:"How long ago the last output came"`
+	Title      untrusted.Text `json:"title" doc:"The terminal's title: the program's word"`
+	Status     Status         `json:"status"`
+	LastLine   untrusted.Text `json:"last_line" doc:"Last line on screen that is not blank"`
+	Prompt     *Prompt        `json:"prompt" doc:"A question with numbered or y/n options on screen, unverified"`
+	Bell       uint64         `json:"bell" doc:"How often the bell rang"`
+	Viewers    int            `json:"viewers" doc:"Viewers attached right now"`
+	SizeOwner  SizeOwner      `json:"size_owner"`
 	// InputBlocked says that the program does not read its input.
 	InputBlocked bool `json:"input_blocked,omitempty"`
 	// Warning is a fault on the host that the person should know.
-	Warning Untrusted `json:"warning,omitempty"`
+	Warning untrusted.Text `json:"warning,omitempty"`
 }
 
 // Key is the session's key.
@@ -84,8 +85,8 @@ func (s Session) Key() SessionKey { return SessionKey{Host: s.Host, ID: s.ID} }
 
 // Exit is how a program ended. Signal is empty when it exited with Code.
 type Exit struct {
-	Code   int       `json:"code"`
-	Signal Untrusted `json:"signal"`
+	Code   int            `json:"code"`
+	Signal untrusted.Text `json:"signal"`
 }
 
 // StatusKind is what a session is doing, as far as can be told.
@@ -115,24 +116,24 @@ const (
 
 // Status is what a session is doing and how that is known.
 type Status struct {
-	Kind   StatusKind   `json:"kind" enum:"needs_you,working,waiting,idle,done,failed,ended"`
-	Text   Untrusted    `json:"text"`
-	Source StatusSource `json:"source" enum:"program,screen,title,activity"`
+	Kind   StatusKind     `json:"kind" enum:"needs_you,working,waiting,idle,done,failed,ended"`
+	Text   untrusted.Text `json:"text"`
+	Source StatusSource   `json:"source" enum:"program,screen,title,activity"`
 }
 
 // Prompt is a question on screen. It is what the screen says and nothing more:
 // it never carries a verdict.
 type Prompt struct {
 	ID       string         `json:"id"`
-	Question Untrusted      `json:"question"`
+	Question untrusted.Text `json:"question"`
 	Options  []PromptOption `json:"options" nullable:"false"`
 }
 
 // PromptOption is one answer that the screen offers. Key comes from a table
 // ("1", "y", "enter"), never from the screen's text.
 type PromptOption struct {
-	Key   string    `json:"key"`
-	Label Untrusted `json:"label"`
+	Key   string         `json:"key"`
+	Label untrusted.Text `json:"label"`
 }
 
 // SizeOwnerKind says what sort of client decides a session's size.
@@ -170,14 +171,14 @@ type Host struct {
 	ID   string `json:"id"`
 	Name string `json:"name" doc:"Given at enrolment"`
 	// Online says that its uplink is open.
-	Online      bool      `json:"online"`
-	ConnectedMS int64     `json:"connected_ms" doc:"How long it has been connected; 0 while offline"`
-	LastSeenMS  int64     `json:"last_seen_ms" doc:"How long ago it was last connected; 0 while online, -1 when never"`
-	CreatedMS   int64     `json:"created_ms" doc:"How long ago it was enrolled"`
-	Version     Untrusted `json:"version" doc:"The daemon's version, empty when never connected"`
-	Sessions    int       `json:"sessions" doc:"Sessions that run"`
+	Online      bool           `json:"online"`
+	ConnectedMS int64          `json:"connected_ms" doc:"How long it has been connected; 0 while offline"`
+	LastSeenMS  int64          `json:"last_seen_ms" doc:"How long ago it was last connected; 0 while online, -1 when never"`
+	CreatedMS   int64          `json:"created_ms" doc:"How long ago it was enrolled"`
+	Version     untrusted.Text `json:"version" doc:"The daemon's version, empty when never connected"`
+	Sessions    int            `json:"sessions" doc:"Sessions that run"`
 	// Problem is a standing fault, such as a second daemon with the same token.
-	Problem Untrusted `json:"problem,omitempty"`
+	Problem untrusted.Text `json:"problem,omitempty"`
 }
 
 // Device is a paired browser as it is shown.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/agent-helm/agent-helm/daemon"
 	"github.com/agent-helm/agent-helm/internal/buildinfo"
+	"github.com/agent-helm/agent-helm/internal/untrusted"
 	"github.com/agent-helm/agent-helm/internal/wire"
 )
 
@@ -54,7 +55,7 @@ type Client struct {
 // process behind it. ErrNoHolder: nobody listens. A refusal is a *wire.Fault.
 func Dial(ctx context.Context, dirs daemon.Dirs, id, role string) (*Client, error) {
 	if !daemon.ValidSessionID(id) {
-		return nil, fmt.Errorf("%w: %q is not a session id", ErrNoSession, daemon.CleanText(id, 64))
+		return nil, fmt.Errorf("%w: %q is not a session id", ErrNoSession, untrusted.Clean(id, 64))
 	}
 	var dialer net.Dialer
 	opened := time.Now()

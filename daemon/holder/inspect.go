@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/agent-helm/agent-helm/daemon"
+	"github.com/agent-helm/agent-helm/internal/untrusted"
 	"github.com/agent-helm/agent-helm/internal/wire"
 )
 
@@ -37,7 +38,7 @@ var ErrNoSession = errors.New("no such session")
 // running and not online. ErrNoSession: there is none of this id.
 func Inspect(dirs daemon.Dirs, id string) (daemon.Session, error) {
 	if !daemon.ValidSessionID(id) {
-		return daemon.Session{}, fmt.Errorf("%w: %q is not a session id", ErrNoSession, daemon.CleanText(id, 64))
+		return daemon.Session{}, fmt.Errorf("%w: %q is not a session id", ErrNoSession, untrusted.Clean(id, 64))
 	}
 	spec, err := readSpec(dirs, id)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-helm/agent-helm/daemon"
 	"github.com/agent-helm/agent-helm/internal/logging"
+	"github.com/agent-helm/agent-helm/internal/untrusted"
 	"github.com/agent-helm/agent-helm/internal/vt"
 	"github.com/agent-helm/agent-helm/internal/wire"
 )
@@ -42,7 +43,7 @@ func (c *connection) call(f *wire.RPC) *wire.RPCReply {
 	reply := &wire.RPCReply{ID: f.ID}
 	method, known := methods[f.Method]
 	if !known {
-		reply.Error = &wire.Fault{Code: wire.CodeUnsupported, Message: "this session's holder does not know " + daemon.CleanText(f.Method, 64)}
+		reply.Error = &wire.Fault{Code: wire.CodeUnsupported, Message: "this session's holder does not know " + untrusted.Clean(f.Method, 64)}
 		return reply
 	}
 	result, fault := method(c.session, f.Params)

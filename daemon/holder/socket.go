@@ -33,7 +33,7 @@ func (l *socket) bound() bool {
 
 // close ends accepting and removes the file if it is ours.
 func (l *socket) close() error {
-	err := l.UnixListener.Close()
+	err := l.Close()
 	if l.bound() {
 		err = errors.Join(err, os.Remove(l.path))
 	}

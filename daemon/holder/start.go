@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/agent-helm/agent-helm/daemon"
+	"github.com/agent-helm/agent-helm/internal/untrusted"
 )
 
 // EnvHold overrides how a holder is started: a command line, split at spaces,
@@ -163,7 +164,7 @@ func lastWords(path string) string {
 	if err != nil || len(text) == 0 {
 		return ""
 	}
-	return ": " + daemon.CleanText(string(text), 500)
+	return ": " + untrusted.Clean(string(text), 500)
 }
 
 // holdCommand is how a holder is called.

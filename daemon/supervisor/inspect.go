@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-helm/agent-helm/daemon"
 	"github.com/agent-helm/agent-helm/daemon/holder"
+	"github.com/agent-helm/agent-helm/internal/untrusted"
 	"github.com/agent-helm/agent-helm/internal/wire"
 )
 
@@ -113,13 +114,13 @@ func (s *Supervisor) damaged(ctx context.Context, id string, cause error) daemon
 // cleaned makes what came from files and holders safe to print.
 func cleaned(session daemon.Session) daemon.Session {
 	const maxPath, maxSentence = 4096, 300
-	session.Name = daemon.CleanText(session.Name, daemon.MaxNameRunes)
-	session.Command = daemon.CleanText(session.Command, daemon.MaxCommandRunes)
-	session.Cwd = daemon.CleanText(session.Cwd, maxPath)
-	session.Agent = daemon.CleanText(session.Agent, daemon.MaxNameRunes)
-	session.ExitSignal = daemon.CleanText(session.ExitSignal, daemon.MaxNameRunes)
-	session.LostReason = daemon.CleanText(session.LostReason, maxSentence)
-	session.Warning = daemon.CleanText(session.Warning, maxSentence)
+	session.Name = untrusted.Clean(session.Name, daemon.MaxNameRunes)
+	session.Command = untrusted.Clean(session.Command, daemon.MaxCommandRunes)
+	session.Cwd = untrusted.Clean(session.Cwd, maxPath)
+	session.Agent = untrusted.Clean(session.Agent, daemon.MaxNameRunes)
+	session.ExitSignal = untrusted.Clean(session.ExitSignal, daemon.MaxNameRunes)
+	session.LostReason = untrusted.Clean(session.LostReason, maxSentence)
+	session.Warning = untrusted.Clean(session.Warning, maxSentence)
 	switch session.State {
 	case daemon.StateRunning, daemon.StateExited, daemon.StateLost:
 	default:

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/agent-helm/agent-helm/daemon"
+	"github.com/agent-helm/agent-helm/internal/untrusted"
 	"github.com/agent-helm/agent-helm/internal/wire"
 )
 
@@ -37,7 +38,7 @@ func remoteArgv(params wire.StartParams, environment []string) ([]string, error)
 	agent, known := daemon.AgentByName(params.Agent)
 	switch {
 	case !known:
-		return nil, &wire.Fault{Code: wire.CodeInvalid, Message: fmt.Sprintf("agent %q is not known", daemon.CleanText(params.Agent, daemon.MaxNameRunes))}
+		return nil, &wire.Fault{Code: wire.CodeInvalid, Message: fmt.Sprintf("agent %q is not known", untrusted.Clean(params.Agent, daemon.MaxNameRunes))}
 	case len(agent.Argv) == 0:
 		return []string{userShell()}, nil
 	case !installed(agent.Argv[0], environment):
@@ -80,7 +81,7 @@ func remoteDir(cwd string) (string, error) {
 	}
 	cwd = filepath.Clean(cwd)
 	if info, err := os.Stat(cwd); err != nil || !info.IsDir() {
-		return "", &wire.Fault{Code: wire.CodeInvalid, Message: "there is no such directory on this host: " + daemon.CleanText(cwd, 200)}
+		return "", &wire.Fault{Code: wire.CodeInvalid, Message: "there is no such directory on this host: " + untrusted.Clean(cwd, 200)}
 	}
 	return cwd, nil
 }

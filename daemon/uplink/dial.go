@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/agent-helm/agent-helm/daemon"
+	"github.com/agent-helm/agent-helm/internal/untrusted"
 	"github.com/agent-helm/agent-helm/internal/wire"
 	"github.com/coder/websocket"
 )
@@ -167,7 +168,7 @@ func dialError(err error) error {
 	case errors.Is(err, context.DeadlineExceeded):
 		return errors.New("the server does not answer")
 	case errors.As(err, &unnamed):
-		return fmt.Errorf("the name %s is not found", daemon.CleanText(unnamed.Name, 100))
+		return fmt.Errorf("the name %s is not found", untrusted.Clean(unnamed.Name, 100))
 	case errors.As(err, &network):
 		switch {
 		case errors.Is(err, syscall.ECONNREFUSED):
@@ -201,19 +202,19 @@ func readProblem(response *http.Response) error {
 	if body, err := io.ReadAll(io.LimitReader(response.Body, 64<<10)); err == nil {
 		// A proxy in between may answer with HTML; then the status has to do.
 		if json.Unmarshal(body, &p) == nil {
-			result.code = daemon.CleanText(p.Code, 64)
+			result.code = untrusted.Clean(p.Code, 64)
 		}
 	}
 	sentence := p.Detail
 	if sentence == "" {
 		sentence = p.Title
 	}
-	sentence = daemon.CleanText(sentence, 300)
+	sentence = untrusted.Clean(sentence, 300)
 	switch {
 	case sentence != "":
 		result.message = fmt.Sprintf("the server says: %s (%d)", sentence, response.StatusCode)
 	case response.StatusCode >= 300 && response.StatusCode < 400:
-		result.message = fmt.Sprintf("the server sends us elsewhere (%d to %s): pair with that address", response.StatusCode, daemon.CleanText(response.Header.Get("Location"), 200))
+		result.message = fmt.Sprintf("the server sends us elsewhere (%d to %s): pair with that address", response.StatusCode, untrusted.Clean(response.Header.Get("Location"), 200))
 	case response.StatusCode == http.StatusNotFound:
 		result.message = "there is no agent-helm server at this address (404)"
 	default:
@@ -249,7 +250,7 @@ func classify(err error) ended {
 		}
 		return ended{state: StateRefused, err: err}
 	case errors.As(err, &closed):
-		reason := daemon.CleanText(closed.Reason, 200)
+		reason := untrusted.Clean(closed.Reason, 200)
 		if sentence, known := closeReasons[closed.Code]; known {
 			if reason != "" {
 				sentence += " (" + reason + ")"

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agent-helm/agent-helm/daemon"
+	"github.com/agent-helm/agent-helm/internal/untrusted"
 	"github.com/agent-helm/agent-helm/internal/wire"
 	"github.com/coder/websocket"
 )
@@ -69,12 +70,12 @@ func (l *link) take(ctx context.Context, f wire.Frame, arrived time.Time) error 
 		l.restart = min(max(time.Duration(f.AfterMS)*time.Millisecond, 0), refusedMax)
 		return nil
 	case *wire.Problem:
-		message := daemon.CleanText(f.Message, 400)
+		message := untrusted.Clean(f.Message, 400)
 		if f.Handle == 0 {
 			l.problem = message // the close that follows says what kind it is
 			return nil
 		}
-		l.u.log.Warn("server reported a problem", "session", l.sessionID(f.Handle), "problem", daemon.CleanText(f.Code, 64), "message", message)
+		l.u.log.Warn("server reported a problem", "session", l.sessionID(f.Handle), "problem", untrusted.Clean(f.Code, 64), "message", message)
 		return nil
 	}
 	if !l.welcomed {
@@ -112,14 +113,14 @@ func (l *link) welcome(f *wire.HostWelcome) error {
 		return &errProtocol{errors.New("a second welcome")}
 	}
 	l.welcomed = true
-	name := daemon.CleanText(f.Host, daemon.MaxNameRunes)
+	name := untrusted.Clean(f.Host, daemon.MaxNameRunes)
 	l.u.change(func(s *Status) {
 		s.State = StateConnected
 		if name != "" {
 			s.Host = name
 		}
 	})
-	l.u.log.Info("uplink connected", "server_version", daemon.CleanText(f.Version, 64))
+	l.u.log.Info("uplink connected", "server_version", untrusted.Clean(f.Version, 64))
 	for _, resume := range f.Resume {
 		if err := l.resume(resume); err != nil {
 			return err
@@ -135,7 +136,7 @@ func (l *link) resume(r wire.SessionResume) error {
 		return nil // closed meanwhile
 	}
 	if r.Refused != "" {
-		l.u.warn("session "+s.id, "the server refuses it: "+daemon.CleanText(r.Refused, 200))
+		l.u.warn("session "+s.id, "the server refuses it: "+untrusted.Clean(r.Refused, 200))
 		return nil
 	}
 	l.u.warn("session "+s.id, "")

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/agent-helm/agent-helm/daemon"
+	"github.com/agent-helm/agent-helm/internal/untrusted"
 	"github.com/agent-helm/agent-helm/internal/wire"
 )
 
@@ -155,5 +156,5 @@ func fault(err error) *wire.Fault {
 	case errors.Is(err, context.DeadlineExceeded):
 		return &wire.Fault{Code: wire.CodeInternal, Message: "the session does not answer: it may be stopped"}
 	}
-	return &wire.Fault{Code: wire.CodeInternal, Message: daemon.CleanText(err.Error(), 300)}
+	return &wire.Fault{Code: wire.CodeInternal, Message: untrusted.Clean(err.Error(), 300)}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-helm/agent-helm/daemon"
 	"github.com/agent-helm/agent-helm/internal/redial"
+	"github.com/agent-helm/agent-helm/internal/untrusted"
 	"github.com/agent-helm/agent-helm/internal/wire"
 	"golang.org/x/sync/errgroup"
 )
@@ -113,13 +114,13 @@ func (s *session) placed(info, held wire.SessionInfo) wire.SessionInfo {
 // sessions fits into a frame and a damaged file harms nobody.
 func cleanMeta(meta wire.SessionMeta) wire.SessionMeta {
 	const maxPath = 512
-	meta.Name = daemon.CleanText(meta.Name, daemon.MaxNameRunes)
-	meta.Command = daemon.CleanText(meta.Command, daemon.MaxCommandRunes)
-	meta.Cwd = daemon.CleanText(meta.Cwd, maxPath)
-	meta.Agent = daemon.CleanText(meta.Agent, daemon.MaxNameRunes)
-	meta.ExitSignal = daemon.CleanText(meta.ExitSignal, 32)
-	meta.LostReason = daemon.CleanText(meta.LostReason, 200)
-	meta.Warning = daemon.CleanText(meta.Warning, 200)
+	meta.Name = untrusted.Clean(meta.Name, daemon.MaxNameRunes)
+	meta.Command = untrusted.Clean(meta.Command, daemon.MaxCommandRunes)
+	meta.Cwd = untrusted.Clean(meta.Cwd, maxPath)
+	meta.Agent = untrusted.Clean(meta.Agent, daemon.MaxNameRunes)
+	meta.ExitSignal = untrusted.Clean(meta.ExitSignal, 32)
+	meta.LostReason = untrusted.Clean(meta.LostReason, 200)
+	meta.Warning = untrusted.Clean(meta.Warning, 200)
 	return meta
 }
 
@@ -262,6 +263,6 @@ func (s *session) serveStream(ctx context.Context) error {
 func (s *session) warnOf(err error) {
 	var refused *wire.Fault
 	if errors.As(err, &refused) {
-		s.link.u.warn("session "+s.id, daemon.CleanText(refused.Message, 200))
+		s.link.u.warn("session "+s.id, untrusted.Clean(refused.Message, 200))
 	}
 }

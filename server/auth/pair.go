@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/agent-helm/agent-helm/internal/logging"
+	"github.com/agent-helm/agent-helm/internal/untrusted"
 	"github.com/agent-helm/agent-helm/server"
 )
 
@@ -40,7 +41,7 @@ func newDevice(request PairRequest, now time.Time) (Paired, server.LoginRecord, 
 	paired.Device = server.DeviceRecord{
 		ID: randomText(deviceIDBytes), Name: name, Proof: hashOf(paired.Proof),
 		CreatedAt: now, LastSeenAt: now, ExpiresAt: now.Add(lifetime),
-		Insecure: request.Transport == TransportLAN, Address: server.CleanText(request.Address, server.MaxName),
+		Insecure: request.Transport == TransportLAN, Address: untrusted.Clean(request.Address, server.MaxName),
 	}
 	login := server.LoginRecord{ID: hashOf(paired.Cookie), Device: paired.Device.ID, CreatedAt: now, LastSeenAt: now}
 	return paired, login, nil
@@ -215,7 +216,7 @@ func (s *Service) redeemCode(ctx context.Context, typed string, kind server.Prin
 
 // refuseCode counts a wrong try and lets the refusal take its fixed time.
 func (s *Service) refuseCode(ctx context.Context, address string, start time.Time) error {
-	shown := server.CleanText(address, server.MaxName)
+	shown := untrusted.Clean(address, server.MaxName)
 	cancelled, err := s.store.WrongCode(ctx, start, shown, wrongCodeLimit)
 	if err != nil {
 		return err

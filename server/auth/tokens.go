@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-helm/agent-helm/internal/untrusted"
 	"github.com/agent-helm/agent-helm/server"
 )
 
@@ -107,7 +108,7 @@ func newToken(name string, now time.Time) (server.TokenRecord, string) {
 }
 
 func cleanName(name, what string) (string, error) {
-	cleaned := server.CleanText(name, server.MaxName)
+	cleaned := untrusted.Clean(name, server.MaxName)
 	if cleaned == "" {
 		return "", server.Errorf(server.CodeInvalid, "a %s needs a name", what)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/agent-helm/agent-helm/internal/logging"
+	"github.com/agent-helm/agent-helm/internal/untrusted"
 	"github.com/agent-helm/agent-helm/internal/wire"
 	"github.com/agent-helm/agent-helm/server"
 	"github.com/agent-helm/agent-helm/server/session"
@@ -88,7 +89,7 @@ func (f *Fleet) Connect(ctx context.Context, hostID string, link Link, hello *wi
 
 // take makes link the host's link.
 func (f *Fleet) take(ctx context.Context, hostID string, link Link, hello *wire.HostHello) (name string, err error) {
-	version := server.CleanText(hello.Version, server.MaxName)
+	version := untrusted.Clean(hello.Version, server.MaxName)
 	var dead Link // was asked and gave no sign of life
 	for {
 		f.mu.Lock()
@@ -142,7 +143,7 @@ func (f *Fleet) refused(hostID, message string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if h := f.hosts[hostID]; h != nil {
-		h.problem, h.problemAt = server.CleanText(message, server.MaxText), time.Now()
+		h.problem, h.problemAt = untrusted.Clean(message, server.MaxText), time.Now()
 		f.publishHost(h)
 	}
 }
@@ -418,7 +419,7 @@ func (f *Fleet) shownHost(h *host, now time.Time, counted func(server.SessionKey
 		Online:     h.link != nil,
 		LastSeenMS: -1,
 		CreatedMS:  max(now.Sub(h.record.CreatedAt).Milliseconds(), 0),
-		Version:    server.Untrusted(h.record.Version),
+		Version:    untrusted.Text(h.record.Version),
 	}
 	switch {
 	case item.Online:
@@ -427,7 +428,7 @@ func (f *Fleet) shownHost(h *host, now time.Time, counted func(server.SessionKey
 		item.LastSeenMS = max(now.Sub(h.record.LastSeenAt).Milliseconds(), 1)
 	}
 	if h.problem != "" && now.Sub(h.problemAt) < problemLifetime {
-		item.Problem = server.Untrusted(h.problem)
+		item.Problem = untrusted.Text(h.problem)
 	}
 	for key, e := range f.sessions {
 		if key.Host == item.ID && !e.summary.Session.State.Ended() && counted(key) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agent-helm/agent-helm/internal/logging"
+	"github.com/agent-helm/agent-helm/internal/untrusted"
 	"github.com/agent-helm/agent-helm/internal/wire"
 	"github.com/agent-helm/agent-helm/server"
 	"github.com/agent-helm/agent-helm/server/fleet"
@@ -107,7 +108,7 @@ func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, host server.Prin
 	if e, ok := errors.AsType[*server.Error](err); ok && e.Code != server.CodeRestarting {
 		level = slog.LevelWarn
 	}
-	h.logger.Log(context.WithoutCancel(ctx), level, "host link ended", logging.KeyHost, host.ID, logging.KeyAddress, r.RemoteAddr, logging.KeyError, server.CleanText(err.Error(), server.MaxText))
+	h.logger.Log(context.WithoutCancel(ctx), level, "host link ended", logging.KeyHost, host.ID, logging.KeyAddress, r.RemoteAddr, logging.KeyError, untrusted.Clean(err.Error(), server.MaxText))
 }
 
 // welcome completes the fleet's answer to a hello.

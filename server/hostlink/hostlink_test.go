@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/agent-helm/agent-helm/internal/untrusted"
 	"github.com/agent-helm/agent-helm/internal/vt"
 	"github.com/agent-helm/agent-helm/internal/wire"
 	"github.com/agent-helm/agent-helm/server"
@@ -461,7 +462,7 @@ func TestLink_pacesAnnouncements(t *testing.T) {
 			t.Errorf("screen %q after %v", got, time.Since(start))
 		}
 		last := fmt.Sprint(eventsAtOnce + 5*eventsPerSecond - 1)
-		for w.session(keyA1).Name != server.Untrusted(last) {
+		for w.session(keyA1).Name != untrusted.Text(last) {
 			time.Sleep(100 * time.Millisecond)
 		}
 		if took := time.Since(start); took < 4*time.Second || took > 6*time.Second {

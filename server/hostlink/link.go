@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agent-helm/agent-helm/internal/untrusted"
 	"github.com/agent-helm/agent-helm/internal/wire"
 	"github.com/agent-helm/agent-helm/server"
 	"github.com/agent-helm/agent-helm/server/fleet"
@@ -130,7 +131,7 @@ func (l *link) hello(hello *wire.HostHello) error {
 	if hello.Instance == "" || len(hello.Instance) > maxInstance {
 		return socket.Malformed(fmt.Errorf("the instance's name has no or more than %d bytes: %w", maxInstance, wire.ErrMalformed))
 	}
-	l.instance, l.version = hello.Instance, server.CleanText(hello.Version, server.MaxName)
+	l.instance, l.version = hello.Instance, untrusted.Clean(hello.Version, server.MaxName)
 	ctx, cancel := context.WithTimeout(l.ctx, wire.AuthTimeout)
 	defer cancel()
 	connection, welcome, err := l.handler.config.Fleet.Connect(ctx, l.host.ID, l, hello)
@@ -293,7 +294,7 @@ func (l *link) Call(ctx context.Context, method string, params, result any) erro
 		case !ok:
 			return server.Errorf(server.CodeTimeout, "the host went away before it answered: look before you try again")
 		case reply.Error != nil:
-			return &server.Error{Code: server.Code(server.CleanText(reply.Error.Code, server.MaxName)), Message: server.CleanText(reply.Error.Message, server.MaxText)}
+			return &server.Error{Code: server.Code(untrusted.Clean(reply.Error.Code, server.MaxName)), Message: untrusted.Clean(reply.Error.Message, server.MaxText)}
 		case result == nil:
 			return nil
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/agent-helm/agent-helm/internal/untrusted"
 	"github.com/agent-helm/agent-helm/internal/wire"
 	"github.com/agent-helm/agent-helm/server"
 )
@@ -82,7 +83,7 @@ func (a *API) operationsOf(ctx context.Context, input *inputInput, key server.Se
 	if len(body.Keys) > 0 {
 		for _, name := range body.Keys {
 			if name == "" || len(name) > 40 || strings.ContainsAny(name, " \t\r\n") {
-				return nil, server.Errorf(server.CodeInvalid, "%q is not the name of a key", server.CleanText(name, 40))
+				return nil, server.Errorf(server.CodeInvalid, "%q is not the name of a key", untrusted.Clean(name, 40))
 			}
 		}
 		inputs = append(inputs, Input{Kind: wire.InputKeys, Data: []byte(strings.Join(body.Keys, " "))})

@@ -11,6 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/agent-helm/agent-helm/internal/logging"
+	"github.com/agent-helm/agent-helm/internal/untrusted"
 	"github.com/agent-helm/agent-helm/internal/wire"
 	"github.com/agent-helm/agent-helm/server"
 )
@@ -75,7 +76,7 @@ func problemOf(ctx context.Context, log *slog.Logger, err error) *Problem {
 	}
 	if fault, ok := errors.AsType[*wire.Fault](err); ok {
 		// A host's sentence is its own word.
-		return newProblem(faultCode(fault.Code), server.CleanText(fault.Message, server.MaxTitle))
+		return newProblem(faultCode(fault.Code), untrusted.Clean(fault.Message, server.MaxTitle))
 	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
@@ -138,11 +139,11 @@ func init() {
 		for _, err := range errs {
 			if detailer, ok := err.(huma.ErrorDetailer); ok {
 				detail := detailer.ErrorDetail()
-				problem.Errors = append(problem.Errors, ProblemField{Location: detail.Location, Message: server.CleanText(detail.Message, server.MaxTitle)})
+				problem.Errors = append(problem.Errors, ProblemField{Location: detail.Location, Message: untrusted.Clean(detail.Message, server.MaxTitle)})
 			}
 		}
 		if code == server.CodeInvalid && len(problem.Errors) == 0 && message != "" {
-			problem.Errors = append(problem.Errors, ProblemField{Location: "body", Message: server.CleanText(message, server.MaxTitle)})
+			problem.Errors = append(problem.Errors, ProblemField{Location: "body", Message: untrusted.Clean(message, server.MaxTitle)})
 		}
 		return problem
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-helm/agent-helm/internal/untrusted"
 	"github.com/agent-helm/agent-helm/internal/wire"
 	"github.com/agent-helm/agent-helm/server"
 )
@@ -196,12 +197,12 @@ func (a *API) startSession(ctx context.Context, input *startInput) (*startOutput
 		return nil, server.Errorf(server.CodeInvalid, "send both cols and rows, or neither")
 	}
 	started, err := a.fleet.Start(ctx, input.Host, wire.StartParams{
-		Name: server.CleanText(body.Name, server.MaxName), Agent: body.Agent, Argv: body.Argv, Cwd: body.Cwd, Cols: body.Cols, Rows: body.Rows,
+		Name: untrusted.Clean(body.Name, server.MaxName), Agent: body.Agent, Argv: body.Argv, Cwd: body.Cwd, Cols: body.Cols, Rows: body.Rows,
 	})
 	if err != nil {
 		return nil, err
 	}
-	a.auth.Audit(ctx, server.AuditStart, input.Host+"/"+started.ID, server.CleanText(body.Agent+strings.Join(body.Argv, " "), server.MaxCommand))
+	a.auth.Audit(ctx, server.AuditStart, input.Host+"/"+started.ID, untrusted.Clean(body.Agent+strings.Join(body.Argv, " "), server.MaxCommand))
 	output := &startOutput{}
 	output.Body.ID, output.Body.Host = started.ID, input.Host
 	return output, nil
@@ -212,7 +213,7 @@ func (a *API) renameSession(ctx context.Context, input *renameInput) (*struct{},
 	if err != nil {
 		return nil, err
 	}
-	name := server.CleanText(input.Body.Name, server.MaxName)
+	name := untrusted.Clean(input.Body.Name, server.MaxName)
 	if name == "" {
 		return nil, server.Errorf(server.CodeInvalid, "a session needs a name that can be seen")
 	}

@@ -3,6 +3,7 @@ package session
 import (
 	"time"
 
+	"github.com/agent-helm/agent-helm/internal/untrusted"
 	"github.com/agent-helm/agent-helm/internal/wire"
 	"github.com/agent-helm/agent-helm/server"
 )
@@ -62,11 +63,11 @@ func (f *facts) load(known Known) {
 
 // update takes in the host's word.
 func (f *facts) update(meta wire.SessionMeta, now time.Time) {
-	f.name = server.CleanText(meta.Name, server.MaxName)
-	f.command = server.CleanText(meta.Command, server.MaxCommand)
-	f.cwd = server.CleanText(meta.Cwd, server.MaxPath)
-	f.agent = server.CleanText(meta.Agent, server.MaxName)
-	f.warning = server.CleanText(meta.Warning, server.MaxTitle)
+	f.name = untrusted.Clean(meta.Name, server.MaxName)
+	f.command = untrusted.Clean(meta.Command, server.MaxCommand)
+	f.cwd = untrusted.Clean(meta.Cwd, server.MaxPath)
+	f.agent = untrusted.Clean(meta.Agent, server.MaxName)
+	f.warning = untrusted.Clean(meta.Warning, server.MaxTitle)
 	f.inputBlocked = meta.InputBlocked
 	if f.createdAt.IsZero() {
 		age := time.Duration(min(max(meta.AgeMS, 0), maxAgeMS)) * time.Millisecond
@@ -97,7 +98,7 @@ func (f *facts) exited(code int, signal string, now time.Time) {
 	if len(signal) > maxSignal {
 		signal = "" // no system has such a signal
 	}
-	f.exit = &server.Exit{Code: code, Signal: server.Clean(signal, maxSignal)}
+	f.exit = &server.Exit{Code: code, Signal: untrusted.Cut(signal, maxSignal)}
 	f.inputBlocked = false
 }
 
@@ -109,7 +110,7 @@ func (f *facts) lose(reason string, now time.Time) {
 		f.endedAt = now
 	}
 	f.state, f.exit = server.StateLost, nil
-	f.lostReason = server.CleanText(reason, server.MaxTitle)
+	f.lostReason = untrusted.Clean(reason, server.MaxTitle)
 	f.inputBlocked = false
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/agent-helm/agent-helm/internal/untrusted"
 	"github.com/agent-helm/agent-helm/internal/vt"
 	"github.com/agent-helm/agent-helm/internal/wire"
 	"github.com/agent-helm/agent-helm/server"
@@ -50,10 +51,10 @@ func promptOf(p vt.Prompt) *server.Prompt {
 	if p.ID == "" {
 		return nil
 	}
-	prompt := &server.Prompt{ID: p.ID, Question: server.Clean(p.Question, server.MaxTitle), Options: []server.PromptOption{}}
+	prompt := &server.Prompt{ID: p.ID, Question: untrusted.Cut(p.Question, server.MaxTitle), Options: []server.PromptOption{}}
 	for _, option := range p.Options {
 		prompt.Options = append(prompt.Options, server.PromptOption{
-			Key: server.CleanText(option.Key, 8), Label: server.Clean(option.Label, server.MaxTitle),
+			Key: untrusted.Clean(option.Key, 8), Label: untrusted.Cut(option.Label, server.MaxTitle),
 		})
 	}
 	return prompt

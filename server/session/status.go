@@ -5,6 +5,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/agent-helm/agent-helm/internal/untrusted"
 	"github.com/agent-helm/agent-helm/server"
 )
 
@@ -52,7 +53,7 @@ func endStatus(f *facts) (server.Status, bool) {
 	status := server.Status{Source: server.SourceProgram}
 	switch {
 	case f.state == server.StateLost:
-		status.Kind, status.Text = server.StatusEnded, server.Untrusted(f.lostReason)
+		status.Kind, status.Text = server.StatusEnded, untrusted.Text(f.lostReason)
 	case f.state != server.StateExited:
 		return status, false
 	case f.exit == nil || f.exit.Signal != "":
@@ -78,7 +79,7 @@ func programStatus(o observed) (server.Status, bool) {
 		"idle":    server.StatusIdle,
 	}
 	kind, ok := kinds[o.program]
-	return server.Status{Kind: kind, Text: server.Clean(o.programText, server.MaxTitle), Source: server.SourceProgram}, ok
+	return server.Status{Kind: kind, Text: untrusted.Cut(o.programText, server.MaxTitle), Source: server.SourceProgram}, ok
 }
 
 // titleStatus reads the state that agents put into the title's first glyph
@@ -103,7 +104,7 @@ func titleStatus(o observed) (server.Status, bool) {
 	default:
 		return status, false
 	}
-	status.Text = server.Clean(o.title, server.MaxTitle)
+	status.Text = untrusted.Cut(o.title, server.MaxTitle)
 	return status, true
 }
 

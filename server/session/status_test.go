@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/agent-helm/agent-helm/internal/untrusted"
 	"github.com/agent-helm/agent-helm/internal/vt"
 	"github.com/agent-helm/agent-helm/internal/wire"
 	"github.com/agent-helm/agent-helm/server"
@@ -24,7 +25,7 @@ func TestStatus(t *testing.T) {
 		quiet   time.Duration
 		kind    server.StatusKind
 		source  server.StatusSource
-		text    server.Untrusted
+		text    untrusted.Text
 	}{
 		"nothing":               {kind: server.StatusIdle, source: server.SourceActivity},
 		"echo of some keys":     {burst: 20, kind: server.StatusIdle, source: server.SourceActivity},

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/agent-helm/agent-helm/internal/untrusted"
 	"github.com/agent-helm/agent-helm/internal/wire"
 	"github.com/agent-helm/agent-helm/server"
 )
@@ -65,17 +66,17 @@ func (s *Session) summary(now time.Time) Summary {
 	f := &s.facts
 	item := server.Session{
 		ID: s.config.Key.ID, Host: s.config.Key.Host, HostName: s.config.HostName,
-		Name: server.Untrusted(f.name), Command: server.Untrusted(f.command), Cwd: server.Untrusted(f.cwd), Agent: server.Untrusted(f.agent),
-		State: f.state, Exit: f.exit, LostReason: server.Untrusted(f.lostReason),
+		Name: untrusted.Text(f.name), Command: untrusted.Text(f.command), Cwd: untrusted.Text(f.cwd), Agent: untrusted.Text(f.agent),
+		State: f.state, Exit: f.exit, LostReason: untrusted.Text(f.lostReason),
 		Online: f.isOnline, Cols: f.cols, Rows: f.rows,
 		Viewers:      len(s.attachments),
 		SizeOwner:    server.SizeOwner{Kind: server.OwnerKindOf(f.owner.Kind)},
 		InputBlocked: f.inputBlocked,
-		Warning:      server.Untrusted(f.warning),
+		Warning:      untrusted.Text(f.warning),
 	}
 	if s.terminal == nil {
-		item.Title = server.Untrusted(f.saved.Title)
-		item.LastLine = server.Untrusted(f.saved.LastLine)
+		item.Title = untrusted.Text(f.saved.Title)
+		item.LastLine = untrusted.Text(f.saved.LastLine)
 		item.Bell = f.saved.Bell
 		item.Status = f.saved.Status
 		if f.state.Ended() || item.Status.Kind == "" {
@@ -83,11 +84,11 @@ func (s *Session) summary(now time.Time) Summary {
 		}
 	} else {
 		o := observe(s.terminal)
-		item.Title = server.Clean(o.title, server.MaxTitle)
-		item.LastLine = server.Clean(o.lastLine, server.MaxTitle)
+		item.Title = untrusted.Cut(o.title, server.MaxTitle)
+		item.LastLine = untrusted.Cut(o.lastLine, server.MaxTitle)
 		item.Bell = o.bell
 		if o.cwd != "" {
-			item.Cwd = server.Clean(o.cwd, server.MaxPath)
+			item.Cwd = untrusted.Cut(o.cwd, server.MaxPath)
 		}
 		if !f.state.Ended() {
 			item.Prompt = o.prompt

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/agent-helm/agent-helm/internal/untrusted"
 	"github.com/agent-helm/agent-helm/internal/wire"
 	"github.com/agent-helm/agent-helm/server"
 	"github.com/coder/websocket"
@@ -191,7 +192,7 @@ func farewell(cause error) wire.Frame {
 	case e.Code == server.CodeRestarting:
 		return &wire.Restarting{AfterMS: restartAfter.Milliseconds()}
 	}
-	return &wire.Problem{Code: string(e.Code), Message: server.CleanText(e.Message, server.MaxText)}
+	return &wire.Problem{Code: string(e.Code), Message: untrusted.Clean(e.Message, server.MaxText)}
 }
 
 // end says what is left to say, closes the connection and so ends both
@@ -250,7 +251,7 @@ var closeCodes = map[server.Code]websocket.StatusCode{
 func shortReason(s string) string {
 	const limit = 123
 	for n := limit; len(s) > limit; n-- {
-		s = server.CleanText(s, n)
+		s = untrusted.Clean(s, n)
 	}
 	return s
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/agent-helm/agent-helm/internal/logging"
+	"github.com/agent-helm/agent-helm/internal/untrusted"
 	"github.com/agent-helm/agent-helm/internal/wire"
 	"github.com/agent-helm/agent-helm/server"
 	"github.com/agent-helm/agent-helm/server/fleet"
@@ -114,7 +115,7 @@ func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, p server.Princip
 	if e, ok := errors.AsType[*server.Error](err); ok && e.Code != server.CodeRestarting {
 		level = slog.LevelInfo
 	}
-	h.logger.Log(context.WithoutCancel(ctx), level, "viewer socket ended", logging.KeyDevice, p.ID, logging.KeyError, server.CleanText(err.Error(), server.MaxText))
+	h.logger.Log(context.WithoutCancel(ctx), level, "viewer socket ended", logging.KeyDevice, p.ID, logging.KeyError, untrusted.Clean(err.Error(), server.MaxText))
 }
 
 // begin counts a connection that Shutdown waits for.

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/agent-helm/agent-helm/daemon"
+	"github.com/agent-helm/agent-helm/internal/untrusted"
 )
 
 // app is what every command has: the three streams, the environment, and the
@@ -79,7 +80,7 @@ func (a *app) interactive() bool {
 
 // clean makes text of a program, a file or another host safe to print.
 func clean(text string, limit int) string {
-	cleaned := daemon.CleanText(text, limit+1)
+	cleaned := untrusted.Clean(text, limit+1)
 	if utf8.RuneCountInString(cleaned) > limit {
 		return string([]rune(cleaned)[:max(limit-1, 0)]) + "…"
 	}

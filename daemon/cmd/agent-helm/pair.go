@@ -13,6 +13,7 @@ import (
 	"github.com/agent-helm/agent-helm/daemon"
 	"github.com/agent-helm/agent-helm/daemon/holder"
 	"github.com/agent-helm/agent-helm/daemon/uplink"
+	"github.com/agent-helm/agent-helm/internal/untrusted"
 )
 
 type pairCommand struct {
@@ -99,7 +100,7 @@ func (c *pairCommand) hostName() (string, error) {
 			return "", usage("this machine has no name: add --name")
 		}
 		name, _, _ = strings.Cut(host, ".")
-		name = daemon.CleanText(name, daemon.MaxNameRunes)
+		name = untrusted.Clean(name, daemon.MaxNameRunes)
 	}
 	if err := daemon.ValidateName(name); err != nil {
 		return "", usageError{err}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/skip2/go-qrcode"
 
+	"github.com/agent-helm/agent-helm/internal/untrusted"
 	"github.com/agent-helm/agent-helm/server"
 	"github.com/agent-helm/agent-helm/server/auth"
 )
@@ -379,7 +380,7 @@ func (c *hostsList) Run(ctx context.Context, std streams) (err error) {
 	}
 	listed := make([]listedHost, 0, len(records))
 	for _, r := range records {
-		listed = append(listed, listedHost{ID: r.ID, Name: r.Name, Enrolled: moment(r.CreatedAt), LastSeen: moment(r.LastSeenAt), Version: server.CleanText(r.Version, server.MaxName)})
+		listed = append(listed, listedHost{ID: r.ID, Name: r.Name, Enrolled: moment(r.CreatedAt), LastSeen: moment(r.LastSeenAt), Version: untrusted.Clean(r.Version, server.MaxName)})
 	}
 	if c.JSON {
 		return printJSON(std.out, listed)
@@ -440,7 +441,7 @@ func newTable(w io.Writer, headings ...string) table {
 
 func (t table) row(cells ...string) {
 	for i, cell := range cells {
-		if cells[i] = server.CleanText(cell, server.MaxTitle); cells[i] == "" {
+		if cells[i] = untrusted.Clean(cell, server.MaxTitle); cells[i] == "" {
 			cells[i] = "-"
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/agent-helm/agent-helm/internal/untrusted"
 	"github.com/agent-helm/agent-helm/server"
 )
 
@@ -100,7 +101,7 @@ func run(ctx context.Context, args []string, std streams) int {
 // is in it, so it is cleaned.
 func sentence(err error) string {
 	if known, ok := errors.AsType[*server.Error](err); ok {
-		return server.CleanText(known.Message, server.MaxText)
+		return untrusted.Clean(known.Message, server.MaxText)
 	}
-	return server.CleanText(err.Error(), server.MaxText)
+	return untrusted.Clean(err.Error(), server.MaxText)
 }

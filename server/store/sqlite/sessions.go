@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 
+	"github.com/agent-helm/agent-helm/internal/untrusted"
 	"github.com/agent-helm/agent-helm/server"
 )
 
@@ -19,10 +20,10 @@ func scanSession(row scanner) (server.SessionRecord, error) {
 	err := row.Scan(&r.Host, &r.ID, &r.Name, &r.Command, &r.Cwd, &r.Agent, &r.State, &exitCode, &exitSignal, &r.LostReason,
 		&r.Cols, &r.Rows, &created, &active, &ended, &r.Title, &r.LastLine, &r.Status.Kind, &statusText, &r.Status.Source, &bell)
 	if exitCode.Valid {
-		r.Exit = &server.Exit{Code: int(exitCode.Int64), Signal: server.Untrusted(exitSignal.String)}
+		r.Exit = &server.Exit{Code: int(exitCode.Int64), Signal: untrusted.Text(exitSignal.String)}
 	}
 	r.CreatedAt, r.ActiveAt, r.EndedAt = fromMilliseconds(created), fromMilliseconds(active), fromMilliseconds(ended)
-	r.Status.Text = server.Untrusted(statusText)
+	r.Status.Text = untrusted.Text(statusText)
 	r.Bell = uint64(bell)
 	return r, err
 }

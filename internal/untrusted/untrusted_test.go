@@ -1,4 +1,4 @@
-package server
+package untrusted
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-func TestCleanText(t *testing.T) {
+func TestClean(t *testing.T) {
 	for _, test := range []struct {
 		name, in string
 		max      int
@@ -39,14 +39,14 @@ func TestCleanText(t *testing.T) {
 		{"invisible at the end is not a cut", "abcd\u200b\x1b", 4, "abcd"},
 		{"only rubbish", "\x00\u200b\xff  ", 80, ""},
 	} {
-		if got := CleanText(test.in, test.max); got != test.want {
+		if got := Clean(test.in, test.max); got != test.want {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
 		}
 	}
 }
 
-func TestUntrusted_is_clean_at_every_sink(t *testing.T) {
-	const hostile = Untrusted("a\x1b]0;x\a\nb\u202e\u200bc")
+func TestText_is_clean_at_every_sink(t *testing.T) {
+	const hostile = Text("a\x1b]0;x\a\nb\u202e\u200bc")
 	const want = "a]0;x bc"
 	encoded, err := json.Marshal(map[string]any{"title": hostile})
 	if err != nil {
@@ -62,19 +62,19 @@ func TestUntrusted_is_clean_at_every_sink(t *testing.T) {
 			t.Errorf("%s: %q does not hold %q", sink, got, want)
 		}
 	}
-	var back Untrusted
+	var back Text
 	if err := json.Unmarshal([]byte(`"a\u001bb"`), &back); err != nil || back.String() != "ab" {
 		t.Errorf("read back %q, %v", back, err)
 	}
 }
 
-func FuzzCleanText(f *testing.F) {
+func FuzzClean(f *testing.F) {
 	for _, seed := range []string{"", "plain", "\x1b[31m", "a\u202eb", "你好", "\xff\xfe", "  a  ", "a\u0085"} {
 		f.Add(seed, 5)
 	}
 	f.Fuzz(func(t *testing.T, s string, max int) {
 		max %= 300
-		got := CleanText(s, max)
+		got := Clean(s, max)
 		if !utf8.ValidString(got) {
 			t.Fatalf("%q: invalid UTF-8 %q", s, got)
 		}
@@ -89,7 +89,7 @@ func FuzzCleanText(f *testing.F) {
 				t.Fatalf("%q: %U in %q", s, r, got)
 			}
 		}
-		if again := CleanText(got, max); again != got {
+		if again := Clean(got, max); again != got {
 			t.Fatalf("%q: cleaned twice it is %q", got, again)
 		}
 	})
