@@ -1,24 +1,28 @@
-import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { Stream, type Screen } from './stream'
 
 /** A screen that notes what it is asked to do; writes are done when the test says so. */
 function fakeScreen() {
   const log: string[] = []
-  const waiting: (() => void)[] = []
+  const waiting: ((intact: boolean) => void)[] = []
+  const state = { resizes: true }
   const decoder = new TextDecoder()
   const screen: Screen = {
     write(data, done) {
       log.push(data.length > 20 ? `write ${data.length}` : `write ${decoder.decode(data)}`)
       waiting.push(done)
     },
-    resize: (cols, rows) => void log.push(`resize ${cols}x${rows}`),
+    resize(cols, rows) {
+      log.push(`resize ${cols}x${rows}`)
+      return state.resizes
+    },
     reset: () => void log.push('reset'),
     repaint(data, cols, rows, done) {
       log.push(`repaint ${cols}x${rows} ${decoder.decode(data)}`)
       waiting.push(done)
     },
   }
-  return { screen, log, waiting, finish: () => waiting.shift()?.() }
+  return { screen, state, log, waiting, finish: (intact = true) => waiting.shift()?.(intact) }
 }
 
 function setup() {
@@ -212,5 +216,145 @@ describe('Stream', () => {
     stream.setScreen(screen)
     finish()
     expect(log).toEqual(['repaint 80x24 early', 'write x'])
+  })
+
+  describe('characters that were cut', () => {
+    const bytes = (offset: number, ...data: number[]) => ({
+      ...output(offset, ''),
+      data: Uint8Array.from(data),
+    })
+
+    it('are written whole, and neither counted nor acknowledged before', () => {
+      const { stream, log, drawn, finish } = setup()
+      stream.repaint(repaint(0, 0, ''))
+      finish()
+      stream.output(bytes(0, 0x61, 0xe2, 0x80))
+      finish()
+      expect([stream.from?.offset, drawn.at(-1)]).toEqual([1, 1])
+      stream.output(bytes(3, 0x9c, 0x62))
+      finish()
+      expect(log.slice(1)).toEqual(['write a', 'write “b'])
+      expect([stream.from?.offset, drawn.at(-1)]).toEqual([5, 5])
+    })
+
+    it('wait for the rest when nothing else is to be drawn', () => {
+      const { stream, log, waiting } = setup()
+      stream.repaint(repaint(0, 0, ''))
+      waiting.shift()?.(true)
+      for (const [offset, byte] of [0xf0, 0x9f, 0x8e].entries()) stream.output(bytes(offset, byte))
+      expect([log.length, waiting.length, stream.from?.offset]).toEqual([1, 0, 0])
+      stream.output(bytes(3, 0x89))
+      expect(log.at(-1)).toBe('write 🎉')
+    })
+
+    it('are sent again after a break', () => {
+      const { stream, log, finish } = setup()
+      stream.repaint(repaint(0, 0, ''))
+      finish()
+      stream.output(bytes(0, 0xe2, 0x80))
+      stream.detach()
+      expect(stream.from?.offset).toBe(0)
+      stream.attached()
+      stream.output(bytes(0, 0xe2, 0x80, 0x9c))
+      expect(log.at(-1)).toBe('write “')
+    })
+
+    it('go on behind a resize, and end with a reset', () => {
+      const { stream, log, finish } = setup()
+      stream.repaint(repaint(0, 0, ''))
+      finish()
+      stream.output(bytes(0, 0xe2))
+      stream.resize(resize(1, 1, 100, 30))
+      stream.output(bytes(1, 0x80, 0x9c, 0xe2))
+      finish()
+      expect(log.slice(1)).toEqual(['resize 100x30', 'write “'])
+      expect(stream.from).toEqual({ offset: 3, marks: 1 })
+      stream.reset({ type: 'reset', handle: 1, offset: 4, ordinal: 2 })
+      expect(stream.from).toEqual({ offset: 4, marks: 2 })
+      stream.output(output(4, 'b'))
+      expect(log.slice(3)).toEqual(['reset', 'write b'])
+    })
+
+    it('go on behind a repaint that ends in one', () => {
+      const { stream, log, drawn, finish } = setup()
+      stream.repaint({ ...repaint(50, 1, ''), data: Uint8Array.from([0x61, 0xe2, 0x80]) })
+      finish()
+      expect([stream.from?.offset, drawn.at(-1)]).toEqual([48, 50])
+      stream.output(bytes(50, 0x9c))
+      finish()
+      expect(log).toEqual(['repaint 80x24 a', 'write “'])
+      expect([stream.from?.offset, drawn.at(-1)]).toEqual([51, 51])
+    })
+  })
+
+  describe('a screen that failed', () => {
+    beforeEach(() => void vi.useFakeTimers())
+    afterEach(() => void vi.useRealTimers())
+
+    function failing() {
+      const all = setup()
+      all.stream.repaint(repaint(0, 0, ''))
+      all.finish()
+      return all
+    }
+
+    it('over a write is drawn anew, and goes on meanwhile', () => {
+      const { stream, log, holes, finish } = failing()
+      stream.output(output(0, 'a'))
+      finish(false)
+      stream.output(output(1, 'b'))
+      expect(log.at(-1)).toBe('write b')
+      vi.runOnlyPendingTimers()
+      expect(holes).toEqual([null])
+      stream.attached()
+      stream.repaint(repaint(9, 0, 'whole'))
+      finish()
+      expect(log.at(-1)).toBe('repaint 80x24 whole')
+    })
+
+    it('over a resize is drawn anew', () => {
+      const { stream, state, holes } = failing()
+      state.resizes = false
+      stream.resize(resize(0, 1, 5, 5))
+      vi.runOnlyPendingTimers()
+      expect(holes).toEqual([null])
+    })
+
+    it('again and again is drawn anew once in a second', () => {
+      const { stream, holes, finish } = failing()
+      const fail = () => {
+        stream.attached()
+        stream.repaint(repaint(0, 0, ''))
+        finish()
+        stream.output(output(0, 'a'))
+        finish(false)
+      }
+      fail()
+      vi.advanceTimersByTime(0)
+      expect(holes).toHaveLength(1)
+      fail()
+      fail()
+      vi.advanceTimersByTime(999)
+      expect(holes).toHaveLength(1)
+      vi.advanceTimersByTime(1)
+      expect(holes).toHaveLength(2)
+    })
+
+    it('over a repaint is not drawn anew: the next would fail as well', () => {
+      const { stream, holes, finish } = setup()
+      stream.repaint(repaint(0, 0, ''))
+      finish(false)
+      vi.runAllTimers()
+      expect(holes).toEqual([])
+    })
+
+    it('while the page is hidden is drawn anew when it is shown', () => {
+      const { stream, holes, finish } = failing()
+      stream.output(output(0, 'a'))
+      stream.setPaused(true)
+      finish(false)
+      vi.runOnlyPendingTimers()
+      expect([holes, stream.from, stream.needsAttach]).toEqual([[], null, true])
+    })
   })
 })

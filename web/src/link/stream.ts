@@ -1,9 +1,16 @@
 import type { FrameOf, Position } from '@/wire'
+import { now } from './clock'
+import { unfinishedCharacter } from './utf8'
 
 /** What draws a session: an adapter over a terminal emulator. Calls come one at a time, each after the last is done. */
 export interface Screen {
-  write(data: Uint8Array, done: () => void): void
-  resize(cols: number, rows: number): void
+  /**
+   * Draws data, which ends with a whole character. `intact` false says that the emulator failed over it, so that what
+   * is shown is wrong.
+   */
+  write(data: Uint8Array, done: (intact: boolean) => void): void
+  /** Returns false when the emulator failed and the picture is lost. */
+  resize(cols: number, rows: number): boolean
   /** Back to the first state of a terminal. */
   reset(): void
   /** Replaces everything shown by what data draws on a new terminal; the old picture stays until then. */
@@ -29,6 +36,10 @@ export interface StreamEvents {
 const bytesPerFrame = 64 << 10
 /** Bytes that may wait to be drawn; the server's window is smaller, so more means a peer that ignores it. */
 const maxQueued = 8 << 20
+/** A screen that failed is drawn anew not more often than this, in milliseconds, whatever the program writes. */
+const mendEvery = 1000
+
+const nothing = new Uint8Array(0)
 
 /**
  * The way of a session's bytes to the screen: trims what is there already, finds holes, applies a resize between the
@@ -43,6 +54,8 @@ export class Stream {
   private submitted: Position | null = null
   private queue: Step[] = []
   private queued = 0
+  /** The beginning of a character whose end has not come: received, not submitted. */
+  private tail: Uint8Array = nothing
   private busy = false
   private paused = false
   private deaf = false
@@ -51,6 +64,8 @@ export class Stream {
   private budget = bytesPerFrame
   private frame: number | null = null
   private generation = 0
+  private mending: ReturnType<typeof setTimeout> | undefined
+  private mendedAt = -Infinity
 
   constructor(private readonly events: StreamEvents) {}
 
@@ -129,6 +144,7 @@ export class Stream {
 
   dispose(): void {
     this.generation++
+    clearTimeout(this.mending)
     this.screen = null
     this.detach()
     if (this.frame !== null) cancelAnimationFrame(this.frame)
@@ -153,6 +169,22 @@ export class Stream {
   private drop(): void {
     this.queue = []
     this.queued = 0
+    this.tail = nothing
+  }
+
+  /** What the screen shows is wrong: it is asked for anew. */
+  private broken(): void {
+    this.mending ??= setTimeout(
+      () => {
+        this.mending = undefined
+        this.mendedAt = now()
+        this.detach()
+        this.submitted = this.received = null
+        // A paused stream is asked for anyway, and from the beginning now.
+        if (!this.paused) this.events.hole()
+      },
+      Math.max(0, this.mendedAt + mendEvery - now()),
+    )
   }
 
   private push(step: Step, bytes: number): void {
@@ -182,9 +214,12 @@ export class Stream {
     })
   }
 
-  /** Writes the outputs at the head of the queue as one piece, as far as this frame's budget goes. */
+  /**
+   * Writes the outputs at the head of the queue as one piece, as far as this frame's budget goes. The beginning of a
+   * character at its end waits for the rest: emulators lose characters that were cut.
+   */
   private write(screen: Screen): void {
-    const pieces: Uint8Array[] = []
+    const pieces = [this.tail]
     let length = 0
     for (let step = this.queue[0]; step?.kind === 'output' && this.budget > 0; step = this.queue[0]) {
       const piece = step.data.subarray(0, this.budget)
@@ -197,13 +232,22 @@ export class Stream {
     this.queued -= length
     // The budget is given back with the next frame, also when this write does not use it up.
     this.nextFrame()
+    const whole = this.holdBack(join(pieces, this.tail.length + length))
+    if (whole.length === 0) return
     const before = this.submitted ?? { offset: 0, marks: 0 }
-    const offset = before.offset + length
+    const offset = before.offset + whole.length
     this.submitted = { ...before, offset }
     screen.write(
-      pieces.length === 1 ? (pieces[0] as Uint8Array) : join(pieces, length),
-      this.whenDrawn(offset),
+      whole,
+      this.whenDrawn(offset, () => this.broken()),
     )
+  }
+
+  /** Keeps the unfinished end of data as the tail and returns what is before it. */
+  private holdBack(data: Uint8Array): Uint8Array {
+    const end = data.length - unfinishedCharacter(data)
+    this.tail = data.slice(end)
+    return data.subarray(0, end)
   }
 
   private apply(screen: Screen, step: Exclude<Step, { kind: 'output' }>): void {
@@ -211,36 +255,43 @@ export class Stream {
     switch (step.kind) {
       case 'resize':
         this.submitted = { offset: this.submitted?.offset ?? 0, marks: step.ordinal }
-        screen.resize(step.cols, step.rows)
+        if (!screen.resize(step.cols, step.rows)) this.broken()
         this.events.size(step.cols, step.rows)
         return
       case 'reset':
-        this.submitted = { offset: this.submitted?.offset ?? 0, marks: step.ordinal }
+        // A new terminal knows nothing of half a character.
+        this.submitted = { offset: (this.submitted?.offset ?? 0) + this.tail.length, marks: step.ordinal }
+        this.tail = nothing
         screen.reset()
         return
       case 'repaint': {
         this.queued -= step.data.length
-        this.submitted = step.position
-        const done = this.whenDrawn(step.position.offset)
-        screen.repaint(step.data, step.cols, step.rows, done)
+        const { offset, marks } = step.position
+        const whole = this.holdBack(step.data)
+        // The picture ends inside a character when the stream does: with the same bytes.
+        this.submitted = { offset: offset - this.tail.length, marks }
+        screen.repaint(whole, step.cols, step.rows, this.whenDrawn(offset))
         this.events.size(step.cols, step.rows)
       }
     }
   }
 
-  private whenDrawn(offset: number): () => void {
+  private whenDrawn(offset: number, failed?: () => void): (intact?: boolean) => void {
     const { generation } = this
     this.busy = true
-    return () => {
+    return (intact = true) => {
       if (generation !== this.generation) return
       this.busy = false
       this.events.drawn(offset)
+      if (!intact) failed?.()
       this.pump()
     }
   }
 }
 
 function join(pieces: Uint8Array[], length: number): Uint8Array {
+  const filled = pieces.filter((piece) => piece.length > 0)
+  if (filled.length === 1 && filled[0]) return filled[0]
   const whole = new Uint8Array(length)
   let at = 0
   for (const piece of pieces) {

@@ -104,8 +104,8 @@ function setVisible(visible: boolean): void {
 }
 
 const blank: Screen = {
-  write: (_data, done) => done(),
-  resize: () => undefined,
+  write: (_data, done) => done(true),
+  resize: () => true,
   reset: () => undefined,
   repaint: (_data, _cols, _rows, done) => done(),
 }

@@ -1,3 +1,4 @@
+import type { Screen } from '@/link'
 import { Terminal } from '@xterm/headless'
 import type { Terminal as BrowserTerminal } from '@xterm/xterm'
 import { beforeEach, describe, expect, it } from 'vitest'
@@ -5,20 +6,21 @@ import { bufferText, scrollbackLines, scrollbackTexts } from './cells'
 import { createScreen } from './picture'
 
 let term: Terminal
+let screen: Screen
 beforeEach(() => {
   term = new Terminal({ allowProposedApi: true, cols: 40, rows: 5, scrollback: 100, logLevel: 'off' })
+  // Headless has all of the terminal that drawing needs, and no element.
+  screen = createScreen(term as unknown as BrowserTerminal, {
+    leaving: () => undefined,
+    repainted: () => undefined,
+    resized: () => undefined,
+  })
 })
 
 const encoder = new TextEncoder()
 const write = (data: string | Uint8Array) => new Promise<void>((resolve) => term.write(data, resolve))
 function repaint(data: string, cols = 40, rows = 5): Promise<void> {
-  // Headless has all of the terminal that drawing needs, and no element.
-  const screen = createScreen(term as unknown as BrowserTerminal, {
-    leaving: () => undefined,
-    repainted: () => undefined,
-    resized: () => undefined,
-  })
-  return new Promise((resolve) => screen.repaint(encoder.encode(data), cols, rows, resolve))
+  return new Promise<void>((resolve) => screen.repaint(encoder.encode(data), cols, rows, () => resolve()))
 }
 
 describe('repaint', () => {

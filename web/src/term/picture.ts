@@ -1,8 +1,9 @@
 import type { Screen } from '@/link'
 import type { Terminal } from '@xterm/xterm'
+import { resizeSafely, safeguard } from './safeguards'
 
 /**
- * Draws an attachment's stream into xterm. A repaint is one visible change: until the new picture is complete a still
+ * Draws an attachment's stream into xterm; one of these to a terminal. A repaint is one visible change: until the new picture is complete a still
  * copy of the old one stands in front of it, so that a reconnect neither clears nor replays anything before the eyes.
  */
 export function createScreen(
@@ -15,24 +16,41 @@ export function createScreen(
     resized(): void
   },
 ): Screen {
+  let failed = false
+  safeguard(term, () => (failed = true))
+  /** Takes the still copy away that stands in front of a terminal that lost its picture. */
+  let thawLost: (() => void) | null = null
+
   return {
-    write: (data, done) => term.write(data, done),
+    write(data, done) {
+      term.write(data, () => {
+        const intact = !failed
+        failed = false
+        done(intact)
+      })
+    },
     resize(cols, rows) {
-      term.resize(cols, rows)
+      const thaw = freeze(term)
+      const intact = resizeSafely(term, cols, rows)
+      if (intact || thawLost !== null) thaw()
+      else thawLost = thaw
       hooks.resized()
+      return intact
     },
     reset() {
       term.reset()
       term.write(Uint8Array.of(0x18))
     },
     repaint(data, cols, rows, done) {
-      const thaw = freeze(term)
+      const thaw = thawLost ?? freeze(term)
+      thawLost = null
       hooks.leaving()
       term.reset()
-      term.resize(cols, rows)
+      resizeSafely(term, cols, rows)
       // reset() leaves the parser inside whatever sequence was unfinished; CAN ends it without effect.
       term.write(Uint8Array.of(0x18))
       term.write(data, () => {
+        failed = false
         hooks.repainted()
         // xterm draws in the next frame; what is drawn is seen after it. A terminal out of view never reports drawing.
         requestAnimationFrame(() => requestAnimationFrame(thaw))
