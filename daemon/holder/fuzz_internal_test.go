@@ -28,7 +28,7 @@ func FuzzConnection(f *testing.F) {
 	f.Add(greeting)
 	seed(&wire.HolderAttach{Want: wire.WantStream}, &wire.Ack{Offset: 1 << 60})
 	seed(&wire.HolderAttach{Want: wire.WantState, History: -1}, &wire.HolderAttach{Want: wire.WantRepaint, Window: 1, LagMS: 1})
-	seed(&wire.HolderAttach{Want: wire.WantStream, From: wire.Position{Offset: 1 << 63, Marks: 1 << 31}, History: 1 << 40})
+	seed(&wire.HolderAttach{Want: wire.WantStream, From: wire.Position{Offset: 1 << 63, Marks: 1 << 31}, History: 1 << 30})
 	seed(&wire.Input{Client: me, Seq: 1, Data: []byte("x")}, &wire.Input{Client: me, Seq: 1 << 63}, &wire.Retire{Client: me})
 	seed(&wire.Input{Client: me, Seq: 1, Kind: wire.InputKeys, Data: []byte("up  ctrl+ up")}, &wire.Input{Client: me, Seq: 2, Kind: wire.InputSubmit})
 	seed(&wire.ClaimSize{Client: me, Reason: 9, Cols: 1, Rows: 1}, &wire.ClaimSize{Client: me, Cols: 1000, Rows: 1000}, &wire.ReleaseSize{})

@@ -45,7 +45,7 @@ type logTest struct {
 }
 
 func newLogTest(t testing.TB, limit int64) *logTest {
-	l := &logTest{t: t, dir: filepath.Join(t.TempDir(), "log"), room: 1 << 40, clock: time.Now()}
+	l := &logTest{t: t, dir: filepath.Join(t.TempDir(), "log"), room: 1 << 30, clock: time.Now()}
 	l.outputLog = newOutputLog(l.dir, limit, 80, 24, slog.New(slog.DiscardHandler), func() time.Time { return l.clock })
 	l.disk.openFile = func(path string) (segmentFile, error) {
 		file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_APPEND|os.O_TRUNC, 0o600)
@@ -163,7 +163,7 @@ func TestLog_FullDisk(t *testing.T) {
 		t.Errorf("%d bytes are kept in memory", kept)
 	}
 	// The disk takes again, but what memory dropped is missing on it.
-	l.room = 1 << 40
+	l.room = 1 << 30
 	l.append([]byte("before the next try"))
 	if l.Warning() == "" {
 		t.Error("the disk was tried too soon")
@@ -199,7 +199,7 @@ func TestLog_ShortFullDisk(t *testing.T) {
 	l.append(randomBytes(random, 50_000))
 	l.mark(90)
 	l.append(randomBytes(random, 50_000))
-	l.room = 1 << 40
+	l.room = 1 << 30
 	end := l.End()
 	if err := l.Close(); err != nil { // the last try
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"math"
 	"unicode/utf8"
 )
 
@@ -52,16 +53,18 @@ func (d *decoder) u64() uint64 {
 }
 
 // num reads a number of at most limit.
-func (d *decoder) num(limit int) int {
+func (d *decoder) num(limit int) int { return int(d.bounded(uint64(limit))) }
+
+func (d *decoder) u32() uint32 { return uint32(d.bounded(math.MaxUint32)) }
+
+func (d *decoder) bounded(limit uint64) uint64 {
 	v := d.u64()
-	if v > uint64(limit) {
+	if v > limit {
 		d.fail()
 		return 0
 	}
-	return int(v)
+	return v
 }
-
-func (d *decoder) u32() uint32 { return uint32(d.num(1<<32 - 1)) }
 
 func (d *decoder) byte(limit byte) byte {
 	if len(d.buf) == 0 || d.buf[0] > limit {
@@ -228,7 +231,7 @@ func (d *decoder) parser(ps *parser) {
 		ps.params.value[i] = int32(d.num(paramLimit))
 		subs := d.num(maxSubParams - ps.params.subs)
 		for range subs {
-			ps.params.sub[ps.params.subs] = int32(d.num(paramLimit+1) - 1)
+			ps.params.sub[ps.params.subs] = int32(int64(d.bounded(paramLimit+1)) - 1)
 			ps.params.subs++
 			ps.params.subEnd[i]++
 		}
