@@ -107,6 +107,51 @@ func vim() string {
 	return "vim"
 }
 
+// TestSession_demoAgent answers the scripted agent's menus by keys, as a person
+// does from the phone.
+func TestSession_demoAgent(t *testing.T) {
+	s := NewStack(t)
+	work := filepath.Join(s.Dir(), "work")
+	must(t, os.Mkdir(work, 0o700))
+	id := s.Run("demo", s.bin.Helm, "demo-agent", "--fast", "--script", "edit", "--dir", work)
+	stream := s.Viewer().Attach(s.HostID, id, nil)
+	must(t, stream.WaitFor(s.Context(), "the menu", func(now Snapshot) bool { return strings.Contains(now.Text, "❯ 1. Yes") }))
+	s.Eventually("the list says that it needs somebody", func() error {
+		var session struct {
+			Status struct {
+				Kind string `json:"kind"`
+			} `json:"status"`
+		}
+		if err := s.GetJSON("/api/sessions/"+id, &session); err != nil {
+			return err
+		}
+		if session.Status.Kind != "needs_you" {
+			return fmt.Errorf("%+v", session)
+		}
+		return nil
+	})
+	stream.Type("1")
+	s.Eventually("the edit is made, and the list says that nobody is needed", func() error {
+		content, err := os.ReadFile(filepath.Join(work, "greeting.txt"))
+		if err != nil {
+			return err
+		}
+		var session struct {
+			Status struct {
+				Kind string `json:"kind"`
+			} `json:"status"`
+			Prompt any `json:"prompt"`
+		}
+		if err := s.GetJSON("/api/sessions/"+id, &session); err != nil {
+			return err
+		}
+		if strings.Contains(string(content), "wellcome") || session.Status.Kind == "needs_you" || session.Prompt != nil {
+			return fmt.Errorf("file:\n%s\nsession: %+v", content, session)
+		}
+		return nil
+	})
+}
+
 // TestSession_ink drives a real Ink program, as several agents are.
 func TestSession_ink(t *testing.T) {
 	app, err := filepath.Abs("../../web/e2e/programs/ink.mjs")
