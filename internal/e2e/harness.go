@@ -189,6 +189,18 @@ type Stack struct {
 // a Proxy. Everything ends with the test.
 func NewStack(tb TB) *Stack {
 	tb.Helper()
+	return newStack(tb, false)
+}
+
+// NewDirectStack is NewStack without a Proxy between daemon and server, for
+// measurements: a relay in between costs as much as a hop of the product.
+func NewDirectStack(tb TB) *Stack {
+	tb.Helper()
+	return newStack(tb, true)
+}
+
+func newStack(tb TB, direct bool) *Stack {
+	tb.Helper()
 	bin, err := Build(raceEnabled)
 	if err != nil {
 		tb.Fatal(err)
@@ -204,32 +216,51 @@ func NewStack(tb TB) *Stack {
 		tb.Fatal(err)
 	}
 	s.StartServer("127.0.0.1:0")
-	s.Token = strings.TrimSpace(s.mustServer("token", "create", "--data", s.dataDir(), "--name", "e2e", "--scope", "admin"))
+	s.Token = s.NewToken("e2e")
 	address := strings.TrimPrefix(s.URL, "http://")
 	s.Uplink.SetTarget(address)
 	if s.Downlink, err = NewProxy(address); err != nil {
 		tb.Fatal(err)
 	}
 	code, _, _ := strings.Cut(s.mustServer("pair", "--data", s.dataDir(), "--host"), "\n")
-	s.mustHelm("pair", "http://"+s.Uplink.Addr(), strings.TrimSpace(code), "--yes", "--name", "e2e-host")
+	uplink := "http://" + s.Uplink.Addr()
+	if direct {
+		uplink = s.URL
+	}
+	s.mustHelm("pair", uplink, strings.TrimSpace(code), "--yes", "--name", "e2e-host")
 	s.StartDaemon()
-	s.Eventually("the host is online", func() error {
+	s.awaitHost("e2e-host")
+	return s
+}
+
+func (s *Stack) awaitHost(name string) {
+	s.tb.Helper()
+	s.Eventually(name+" is online", func() error {
 		var hosts struct {
 			Items []struct {
 				ID     string `json:"id"`
+				Name   string `json:"name"`
 				Online bool   `json:"online"`
 			} `json:"items"`
 		}
 		if err := s.GetJSON("/api/hosts", &hosts); err != nil {
 			return err
 		}
-		if len(hosts.Items) != 1 || !hosts.Items[0].Online {
-			return fmt.Errorf("hosts: %+v", hosts.Items)
+		for _, host := range hosts.Items {
+			if host.Name == name && host.Online {
+				s.HostID = host.ID
+				return nil
+			}
 		}
-		s.HostID = hosts.Items[0].ID
-		return nil
+		return fmt.Errorf("hosts: %+v", hosts.Items)
 	})
-	return s
+}
+
+// NewToken makes a bearer token with every scope. A token opens a few sockets
+// at once only, so a crowd of viewers needs several.
+func (s *Stack) NewToken(name string) string {
+	s.tb.Helper()
+	return strings.TrimSpace(s.mustServer("token", "create", "--data", s.dataDir(), "--name", name, "--scope", "admin"))
 }
 
 func (s *Stack) dataDir() string { return filepath.Join(s.dir, "server") }
@@ -250,6 +281,23 @@ func (s *Stack) env() []string {
 		// The race detector keeps much address space; core dumps of it fill a disk.
 		"GORACE=halt_on_error=1 exitcode=66")
 	return env
+}
+
+// SecondHost enrols another host on the same server and starts its daemon. The
+// server and its networks stay the first one's.
+func (s *Stack) SecondHost(name string) *Stack {
+	s.tb.Helper()
+	dir, err := os.MkdirTemp("", "helm")
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	other := &Stack{tb: s.tb, bin: s.bin, dir: dir, URL: s.URL, Token: s.Token}
+	s.tb.Cleanup(other.close)
+	code, _, _ := strings.Cut(s.mustServer("pair", "--data", s.dataDir(), "--host"), "\n")
+	other.mustHelm("pair", s.URL, strings.TrimSpace(code), "--yes", "--name", name)
+	other.StartDaemon()
+	other.awaitHost(name)
+	return other
 }
 
 // StartServer starts the server on address and waits until it is healthy.
@@ -365,6 +413,17 @@ func (s *Stack) sessions() []listedSession {
 		return nil
 	}
 	return sessions
+}
+
+// HolderPIDs are the process ids of the running sessions' holders, by session.
+func (s *Stack) HolderPIDs() map[string]int {
+	pids := map[string]int{}
+	for _, session := range s.sessions() {
+		if session.State == "running" && session.HolderPID > 0 {
+			pids[session.ID] = session.HolderPID
+		}
+	}
+	return pids
 }
 
 func (s *Stack) sessionIDs() []string {

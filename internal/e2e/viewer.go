@@ -47,6 +47,7 @@ type Viewer struct {
 	dials     int
 	lastError error
 	streams   map[uint32]*Stream
+	traffic   uint64 // bytes of messages received
 }
 
 // Stream is one attached session. Its fields are guarded by the viewer's lock;
@@ -133,6 +134,13 @@ func (v *Viewer) Dials() (int, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.dials, v.lastError
+}
+
+// Traffic is how many bytes of messages were received, over all connections.
+func (v *Viewer) Traffic() uint64 {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.traffic
 }
 
 // Attach begins a session's stream. onOutput, which may be nil, sees every
@@ -227,6 +235,7 @@ func (v *Viewer) connect(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("read: %w", err)
 		}
+		size := uint64(len(message))
 		if first {
 			if message, _, err = wire.CutPreamble(message); err != nil {
 				return err
@@ -234,6 +243,7 @@ func (v *Viewer) connect(ctx context.Context) error {
 			first = false
 		}
 		v.mu.Lock()
+		v.traffic += size
 		err = wire.DecodeAll(message, func(f wire.Frame) error { return v.take(conn, opened, f) })
 		v.changed.Broadcast()
 		v.mu.Unlock()

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -18,8 +17,7 @@ type echoer struct {
 
 // echo measures keystroke echo, idle and while another session floods.
 func (b *bench) echo() error {
-	b.report.Load = load()
-	s := e2e.NewStack(b)
+	s := e2e.NewDirectStack(b)
 	helm, err := b.helmEchoer(s)
 	if err != nil {
 		return err
@@ -72,6 +70,8 @@ func (b *bench) echo() error {
 		b.report.goal("echo p99, idle, against ttyd", ratio(idle["agent-helm"][1], ttyd[1]), 1.8, "×")
 		b.report.goal("echo p50 while another session floods, against ttyd", ratio(busy["agent-helm"][0], busy["ttyd"][0]), 1.7, "×")
 		b.report.goal("echo p99 while another session floods, against ttyd", ratio(busy["agent-helm"][1], busy["ttyd"][1]), 1.3, "×")
+	} else {
+		b.report.skip("goals against ttyd (echo p99 idle, p50 and p99 while another session floods): it is not installed")
 	}
 	return nil
 }
@@ -156,27 +156,8 @@ func awaitKey(ctx context.Context, arrived <-chan byte, key byte) error {
 	}
 }
 
-// ratio of two medians.
-func ratio(have, base []float64) float64 {
-	return median(have) / median(base)
-}
-
-func median(runs []float64) float64 {
-	sorted := append([]float64(nil), runs...)
-	return quantile(sortedCopy(sorted), 0.5)
-}
-
 func patience(b *bench) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*e2e.Patience)
 	b.Cleanup(cancel)
 	return ctx
-}
-
-func containsAll(text string, parts ...string) bool {
-	for _, part := range parts {
-		if !strings.Contains(text, part) {
-			return false
-		}
-	}
-	return true
 }

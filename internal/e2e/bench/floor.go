@@ -75,7 +75,7 @@ func actFlood(args []string) error {
 			input <- c
 		}
 	}()
-	fmt.Print("ready\r\n")
+	fmt.Print(floodReady)
 	for start := range input {
 		if start != 's' {
 			continue
@@ -89,6 +89,26 @@ func actFlood(args []string) error {
 	return nil
 }
 
+const (
+	floodReady = "ready\r\n"
+	floodOver  = "\r\nover\r\n"
+)
+
+func appendFloodLine(dst []byte, line int) []byte {
+	return fmt.Appendf(dst, "2026-11-30 12:00:00 worker[%d] did step %d of the job\r\n", line%97, line)
+}
+
+// floodSize is how many bytes a flood of at least size bytes prints.
+func floodSize(size int) int {
+	printed := 0
+	var buffer []byte
+	for line := 1; printed < size; line++ {
+		buffer = appendFloodLine(buffer[:0], line)
+		printed += len(buffer)
+	}
+	return printed
+}
+
 func flood(size int, status string, input <-chan byte) (ending string, err error) {
 	printed, began := 0, time.Now()
 	report := func() error {
@@ -96,8 +116,10 @@ func flood(size int, status string, input <-chan byte) (ending string, err error
 	}
 	reported := began
 	out := bufio.NewWriterSize(os.Stdout, 16<<10)
+	var buffer []byte
 	for line := 1; size == 0 || printed < size; line++ {
-		n, err := fmt.Fprintf(out, "2026-11-30 12:00:00 worker[%d] did step %d of the job\r\n", line%97, line)
+		buffer = appendFloodLine(buffer[:0], line)
+		n, err := out.Write(buffer)
 		if err != nil {
 			return "", err
 		}
@@ -122,7 +144,7 @@ func flood(size int, status string, input <-chan byte) (ending string, err error
 	if err := out.Flush(); err != nil {
 		return "", err
 	}
-	return "\r\nover\r\n", report()
+	return floodOver, report()
 }
 
 // floorHolder runs a program in a PTY and relays it to one client at a time.
@@ -251,6 +273,8 @@ func floorServer(addressFile string) error {
 // floor is a running bare relay with a program at its end.
 type floor struct {
 	url string
+	// Process ids.
+	server, holder, daemon int
 }
 
 // startFloor starts the three processes around a program of this binary.
@@ -261,26 +285,27 @@ func (b *bench) startFloor(program []string) (*floor, error) {
 	}
 	b.Cleanup(func() { os.RemoveAll(dir) })
 	socket, addressFile := filepath.Join(dir, "holder"), filepath.Join(dir, "address")
-	start := func(role string, args ...string) error {
+	start := func(pid *int, role string, args ...string) error {
 		argv := self(role, args...)
 		command := exec.Command(argv[0], argv[1:]...)
 		command.Stderr = os.Stderr
 		if err := command.Start(); err != nil {
 			return err
 		}
+		*pid = command.Process.Pid
 		b.Cleanup(func() {
 			_ = command.Process.Kill()
 			_ = command.Wait()
 		})
 		return nil
 	}
-	if err := start("floor-server", addressFile); err != nil {
-		return nil, err
-	}
-	if err := start("floor-holder", append([]string{socket}, program...)...); err != nil {
-		return nil, err
-	}
 	f := &floor{}
+	if err := start(&f.server, "floor-server", addressFile); err != nil {
+		return nil, err
+	}
+	if err := start(&f.holder, "floor-holder", append([]string{socket}, program...)...); err != nil {
+		return nil, err
+	}
 	err = e2e.Eventually(func() error {
 		address, err := os.ReadFile(addressFile)
 		if err != nil {
@@ -293,7 +318,7 @@ func (b *bench) startFloor(program []string) (*floor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f, start("floor-daemon", socket, f.url)
+	return f, start(&f.daemon, "floor-daemon", socket, f.url)
 }
 
 // view connects a viewer to the floor.

@@ -27,6 +27,7 @@ type bench struct {
 	report *report
 	clean  []func()
 	failed bool
+	crowds int // tokens made for crowds, whose names differ
 }
 
 func main() {
@@ -60,6 +61,7 @@ func main() {
 }
 
 func (b *bench) run(only string) error {
+	b.report.Load = load()
 	measurements := []struct {
 		name string
 		full bool

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -15,12 +16,6 @@ import (
 
 	"github.com/agent-helm/agent-helm/internal/e2e"
 )
-
-func sortedCopy(values []float64) []float64 {
-	sorted := slices.Clone(values)
-	slices.Sort(sorted)
-	return sorted
-}
 
 func echoOverFloor(ctx context.Context, conn *websocket.Conn, key byte) error {
 	if err := conn.Write(ctx, websocket.MessageBinary, []byte{key}); err != nil {
@@ -99,9 +94,77 @@ func (b *bench) tmux() (echoer, error) {
 	if err != nil {
 		return echoer{}, err
 	}
-	b.Cleanup(func() { os.RemoveAll(dir) })
+	b.Cleanup(func() {
+		// The client's end is not its server's.
+		_ = exec.Command(path, "-S", dir+"/socket", "kill-server").Run()
+		os.RemoveAll(dir)
+	})
 	argv := append([]string{"-S", dir + "/socket", "-f", "/dev/null", "new-session"}, self("echo")...)
 	return b.inPTY("tmux", exec.Command(path, argv...))
+}
+
+// tmuxReconnect is how long a client that attaches to a session waits for its
+// screen after so many bytes of output, in milliseconds.
+func (b *bench) tmuxReconnect(output int) (float64, error) {
+	path, err := exec.LookPath("tmux")
+	if err != nil {
+		return 0, errNotInstalled
+	}
+	dir, err := os.MkdirTemp("", "tmux")
+	if err != nil {
+		return 0, err
+	}
+	b.Cleanup(func() { os.RemoveAll(dir) })
+	tmux := func(args ...string) *exec.Cmd {
+		command := exec.Command(path, append([]string{"-S", dir + "/socket", "-f", "/dev/null"}, args...)...)
+		command.Env = append(os.Environ(), "TERM=xterm-256color")
+		return command
+	}
+	status := dir + "/status"
+	start := append([]string{"new-session", "-d", "-x", "80", "-y", "24"}, self("flood", fmt.Sprint(output), status)...)
+	if out, err := tmux(start...).CombinedOutput(); err != nil {
+		return 0, fmt.Errorf("start: %w: %s", err, out)
+	}
+	b.Cleanup(func() { _ = tmux("kill-server").Run() })
+	shows := func(text string) error {
+		screen, err := tmux("capture-pane", "-p").Output()
+		if err == nil && !strings.Contains(string(screen), text) {
+			err = fmt.Errorf("the screen does not show %q", text)
+		}
+		return err
+	}
+	if err := e2e.Eventually(func() error { return shows("ready") }); err != nil {
+		return 0, err
+	}
+	if err := tmux("send-keys", "s").Run(); err != nil {
+		return 0, fmt.Errorf("send a key: %w", err)
+	}
+	if err := e2e.Eventually(func() error { return shows("over") }); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	client := tmux("attach-session")
+	terminal, err := pty.StartWithSize(client, &pty.Winsize{Rows: 24, Cols: 80})
+	if err != nil {
+		return 0, err
+	}
+	b.Cleanup(func() {
+		_ = client.Process.Kill()
+		terminal.Close()
+		_ = client.Wait()
+	})
+	if err := terminal.SetReadDeadline(began.Add(e2e.Patience)); err != nil && !errors.Is(err, os.ErrNoDeadline) {
+		return 0, err
+	}
+	buffer, seen := make([]byte, 64<<10), ""
+	for !strings.Contains(seen, "over") {
+		n, err := terminal.Read(buffer)
+		if err != nil {
+			return 0, fmt.Errorf("read its screen: %w", err)
+		}
+		seen += string(buffer[:n])
+	}
+	return float64(time.Since(began).Microseconds()) / 1000, nil
 }
 
 // ssh is measured where it reaches this machine without asking.
