@@ -12,7 +12,7 @@ import {
 } from '@/wire'
 import type { Sendable } from './connection'
 import { Emitter } from './emitter'
-import { InputQueue, textBytes, type PendingInput, type ReturnedInput } from './inputQueue'
+import { InputQueue, textBytes, type KeptBatch, type PendingInput, type ReturnedInput } from './inputQueue'
 import { Stream, type Screen } from './stream'
 import { now } from './clock'
 
@@ -176,6 +176,16 @@ export class Attachment {
   /** Text followed by Enter, as one operation. */
   submit(text: string): number {
     return this.input(inputKind.submit, textBytes(text))
+  }
+
+  /** What is not known to have reached the program, for the page that comes after this one. */
+  get kept(): KeptBatch[] {
+    return this.inputs.kept
+  }
+
+  /** Takes over what a page that is gone had on its way to this session: the holder says what became of it. */
+  adopt(batches: readonly KeptBatch[]): void {
+    this.inputs.adopt(batches)
   }
 
   private input(kind: InputKind, data: Uint8Array): number {

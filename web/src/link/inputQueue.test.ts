@@ -374,3 +374,69 @@ describe('InputQueue/every schedule', () => {
     }
   })
 })
+
+describe('InputQueue/after a reload', () => {
+  function reloaded() {
+    const before = setup()
+    before.queue.opened('p')
+    before.type('a')
+    before.type('b')
+    before.queue.closed()
+    before.type('c')
+    const { kept } = before.queue
+    before.queue.dispose()
+    const after = setup()
+    return { kept, ...after }
+  }
+
+  it('retires the old id before anything else is sent, and its answer decides', () => {
+    const { queue, kept, retired, returned, sent, applied, type } = reloaded()
+    const old = kept[0]?.client ?? ''
+    expect(kept[0]?.inputs.map(({ seq, lost }) => [seq, lost])).toEqual([
+      [1, false],
+      [2, false],
+      [3, true],
+    ])
+    queue.adopt(kept.map((batch) => ({ ...batch, client: 'old' })))
+    expect(queue.pending.map(({ state }) => state)).toEqual(['unconfirmed', 'unconfirmed', 'unconfirmed'])
+    // What is typed on the new page is not typed behind it.
+    type('new')
+    expect([retired, sent, returned, old]).toEqual([[], [], [], 'client-1'])
+    queue.opened('')
+    expect([retired, sent.map(({ text }) => text)]).toEqual([['old'], ['new']])
+    queue.acked('old', 1, inputStatus.retired)
+    expect(applied).toHaveLength(1)
+    expect(returned.map(({ text, reason }) => [text, reason])).toEqual([['bc', 'page_closed']])
+    expect(queue.idle).toBe(false)
+  })
+
+  it('asks at once on an open attachment', () => {
+    const { queue, kept, retired } = reloaded()
+    queue.opened('')
+    queue.adopt([{ ...kept[0]!, client: 'old' }])
+    expect(retired).toEqual(['old'])
+  })
+
+  it('asks nobody about what was never sent', () => {
+    const { queue, kept, retired, returned } = reloaded()
+    queue.opened('')
+    queue.adopt([{ client: 'old', reason: null, inputs: kept[0]!.inputs.slice(2) }])
+    expect(retired).toEqual([])
+    expect(returned.map(({ text, reason }) => [text, reason])).toEqual([['c', 'page_closed']])
+  })
+
+  it('gives back what nobody can tell any more, because the program is gone', () => {
+    const { queue, kept, returned } = reloaded()
+    queue.opened('')
+    queue.adopt([{ ...kept[0]!, client: 'old' }])
+    queue.acked('old', 0, inputStatus.ended)
+    expect(returned.map(({ text, reason }) => [text, reason])).toEqual([['abc', 'unconfirmed']])
+    expect(queue.idle).toBe(true)
+  })
+
+  it('goes on asking when the page ends again', () => {
+    const { queue, kept } = reloaded()
+    queue.adopt([{ ...kept[0]!, client: 'old' }])
+    expect(queue.kept).toMatchObject([{ client: 'old', reason: 'page_closed' }])
+  })
+})

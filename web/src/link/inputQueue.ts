@@ -31,6 +31,7 @@ export type ReturnReason =
   | 'too_large'
   | 'refused'
   | 'unconfirmed' // nobody could say any more whether it arrived
+  | 'page_closed' // the page ended before the holder had it
 
 /** Input that was not written to the program and is the person's again. */
 export interface ReturnedInput {
@@ -38,6 +39,24 @@ export interface ReturnedInput {
   /** The inputs as a person reads them. */
   text: string
   reason: ReturnReason
+}
+
+/** The inputs of one client id, as a page that ends leaves them to the next. */
+export interface KeptBatch {
+  client: string
+  reason: ReturnReason | null
+  inputs: KeptInput[]
+}
+
+export interface KeptInput {
+  seq: number
+  kind: InputKind
+  data: Uint8Array
+  /** On the clock of now(). */
+  typedAt: number
+  prompt: string
+  /** It is certain that the program did not and will not get it. */
+  lost: boolean
 }
 
 export interface InputQueueOptions {
@@ -78,6 +97,8 @@ interface Batch {
   applied: number
   /** Set when the id is being retired; items wait for the answer. */
   reason: ReturnReason | null
+  /** Left by a page that is gone: nothing typed on this one was typed behind it. */
+  adopted: boolean
 }
 
 /** Bounds of what may wait unacknowledged. More is handed back at once. */
@@ -174,7 +195,7 @@ export class InputQueue {
 
   private barrier(item: Item): ReturnReason | null {
     if (item.data.length > maxInput) return 'too_large'
-    const waiting = this.retiring.find((batch) => !this.expired(batch))
+    const waiting = this.retiring.find((batch) => !batch.adopted && !this.expired(batch))
     if (waiting?.reason) return waiting.reason
     const bytes = this.active.items.reduce((sum, other) => sum + other.data.length, item.data.length)
     if (this.active.items.length >= maxPending || bytes > maxPendingBytes) return 'blocked'
@@ -186,6 +207,51 @@ export class InputQueue {
   private expired(batch: Batch): boolean {
     const newest = batch.items.at(-1)
     return newest === undefined || this.age(newest) >= inputLifetime
+  }
+
+  /** What is here, for the page that comes after this one. */
+  get kept(): KeptBatch[] {
+    return [...this.retiring, this.active]
+      .filter((batch) => batch.items.length > 0)
+      .map(({ client, reason, items }) => ({
+        client,
+        reason,
+        inputs: items.map((item) => {
+          const { seq, kind, data, typedAt, prompt } = item
+          return { seq, kind, data, typedAt, prompt, lost: lost(item) }
+        }),
+      }))
+  }
+
+  /**
+   * Takes over what a page that is gone had here. Its ids are retired before this page sends anything; the answers say
+   * what had arrived, and the rest comes back.
+   */
+  adopt(batches: readonly KeptBatch[]): void {
+    for (const { client, reason, inputs } of batches) {
+      const items = inputs.map(({ lost: isLost, ...input }) => ({
+        ...input,
+        id: this.nextId++,
+        sent: isLost ? 0 : 1,
+        turnedAway: 0,
+        refused: false,
+      }))
+      const batch: Batch = {
+        client,
+        items,
+        lastSeq: items.at(-1)?.seq ?? 0,
+        applied: 0,
+        reason: reason ?? 'page_closed',
+        adopted: true,
+      }
+      if (items.every(lost)) {
+        this.giveBack(items, 'page_closed')
+      } else {
+        this.retiring.push(batch)
+        if (this.open) this.options.retire(client)
+      }
+    }
+    this.options.changed()
   }
 
   /** The dialog on screen changed. */
@@ -261,7 +327,14 @@ export class InputQueue {
   }
 
   private newBatch(): Batch {
-    return { client: this.options.newClient(), items: [], lastSeq: 0, applied: 0, reason: null }
+    return {
+      client: this.options.newClient(),
+      items: [],
+      lastSeq: 0,
+      applied: 0,
+      reason: null,
+      adopted: false,
+    }
   }
 
   private view(item: Item, retiring: boolean): PendingInput {
@@ -313,6 +386,11 @@ export class InputQueue {
       // A host that was just restarted is back in a moment; what is young enough is tried again.
       if (status !== inputStatus.hostOffline) this.retireActive(reason)
     } else if (batch.items.every(lost)) this.release(batch)
+    else if (seq === 0 && status === inputStatus.ended) {
+      // The answer to a retirement whose holder is gone: nobody can say more.
+      this.forget(batch)
+      this.giveBack(batch.items, 'unconfirmed')
+    }
   }
 
   /** Ends the use of the present id. What was never sent or was refused comes back now, the rest with the answer. */

@@ -1,6 +1,9 @@
 import {
   describeInputs,
+  readKept,
+  storeKept,
   type Attachment,
+  type KeptBatch,
   type PendingInput,
   type ReturnedInput,
   type ReturnReason,
@@ -45,6 +48,7 @@ const sentences: Record<ReturnReason, string> = {
   too_large: 'Not sent: this is too long for one message.',
   refused: 'Not sent: the host did not take it.',
   unconfirmed: 'It is not known whether this arrived. Look before you send it again.',
+  page_closed: 'Not sent: the page was closed before it arrived.',
 }
 
 function isDraft(value: unknown): value is Draft {
@@ -144,58 +148,89 @@ export const useDraftsStore = defineStore('drafts', () => {
 
   /** Attachments with input that may be on its way. */
   const followed = new Map<Attachment, string>()
+  /** What pages that are gone had on its way, until the session is opened and its holder can be asked. */
+  const left = new Map<string, KeptBatch[]>()
+  /** Attachments that ask for what a page left. */
+  const asking = new Set<Attachment>()
 
   /** Receives what comes back of an attachment's input, until it is released. */
   function follow(key: string, attachment: Attachment): void {
     followed.set(attachment, key)
     attachment.on('returned', (back) => giveBack(key, back))
-    attachment.on('released', () => void followed.delete(attachment))
-    attachment.on('state', () => {
-      if (document.visibilityState === 'hidden') keepOnTheWay()
+    attachment.on('released', () => {
+      followed.delete(attachment)
+      if (asking.delete(attachment)) keepOnTheWay()
     })
+    attachment.on('state', ({ pending }) => {
+      const asked = asking.has(attachment)
+      if (asked && !pending.some((input) => input.state === 'unconfirmed')) asking.delete(attachment)
+      if (asked || document.visibilityState === 'hidden') keepOnTheWay()
+    })
+    const batches = left.get(key)
+    if (batches === undefined) return
+    left.delete(key)
+    asking.add(attachment)
+    attachment.adopt(batches)
   }
 
-  /** A hidden page may be ended without a word; what is on its way then must not vanish with it. */
+  /**
+   * A hidden page may be ended without a word; what is on its way then must not vanish with it. A shown page keeps only
+   * what it has from another.
+   */
   function keepOnTheWay(): void {
-    const texts = new Map<string, string>()
-    for (const [attachment, key] of followed) {
-      const text = describeInputs(attachment.state.pending)
-      if (text !== '') texts.set(key, [texts.get(key) ?? '', text].join('\n').trim())
-    }
-    if (texts.size === 0) remove(onTheWay + page)
-    else writeJSON(onTheWay + page, Object.fromEntries(texts))
+    const hidden = document.visibilityState === 'hidden'
+    keep([...followed.keys()].filter((attachment) => hidden || asking.has(attachment)))
   }
 
-  /** What pages that are gone had on its way: nobody can say any more what became of it. */
+  function keep(attachments: Attachment[]): void {
+    const all = new Map([...left].map(([key, batches]) => [key, [...batches]]))
+    for (const attachment of attachments) {
+      const key = followed.get(attachment) ?? ''
+      if (attachment.kept.length > 0) all.set(key, [...(all.get(key) ?? []), ...attachment.kept])
+    }
+    if (all.size === 0) return remove(onTheWay + page)
+    const entries = [...all].map(([key, batches]) => {
+      const text = describeInputs(batches.flatMap((batch) => batch.inputs))
+      return [key, storeKept(batches) ?? text] as const
+    })
+    writeJSON(onTheWay + page, Object.fromEntries(entries))
+  }
+
+  /** Takes over what pages that are gone had on its way. */
   function recover(): void {
-    for (const name of names(onTheWay)) {
-      const kept = readJSON(name)
-      remove(name)
+    const gone = names(onTheWay)
+    const stored = gone.map(readJSON)
+    for (const kept of stored) {
       if (typeof kept !== 'object' || kept === null) continue
-      for (const [key, text] of Object.entries(kept)) {
-        if (typeof text !== 'string') continue
-        change(key, (draft) => ({
-          ...draft,
-          returned: {
-            text: [draft.returned?.text ?? '', text].filter((part) => part !== '').join('\n'),
-            why: sentences.unconfirmed,
-            reason: 'unconfirmed',
-          },
-        }))
+      for (const [key, value] of Object.entries(kept)) {
+        const batches = readKept(value)
+        if (batches) left.set(key, [...(left.get(key) ?? []), ...batches])
+        // Too much to be kept as it was: nobody can say any more what became of it.
+        else if (typeof value === 'string') giveBackText(key, value)
       }
     }
+    // First under this page's name, then away under the others.
+    keep([])
+    for (const name of gone) if (name !== onTheWay + page) remove(name)
+  }
+
+  function giveBackText(key: string, text: string): void {
+    change(key, (draft) => ({
+      ...draft,
+      returned: {
+        text: [draft.returned?.text ?? '', text].filter((part) => part !== '').join('\n'),
+        why: sentences.unconfirmed,
+        reason: 'unconfirmed',
+      },
+    }))
   }
 
   recover()
   const listeners = new AbortController()
   const { signal } = listeners
-  document.addEventListener(
-    'visibilitychange',
-    () => (document.visibilityState === 'hidden' ? keepOnTheWay() : remove(onTheWay + page)),
-    { signal },
-  )
-  window.addEventListener('pagehide', keepOnTheWay, { signal })
-  window.addEventListener('pageshow', () => remove(onTheWay + page), { signal })
+  document.addEventListener('visibilitychange', keepOnTheWay, { signal })
+  window.addEventListener('pagehide', () => keep([...followed.keys()]), { signal })
+  window.addEventListener('pageshow', keepOnTheWay, { signal })
   onScopeDispose(() => listeners.abort())
 
   /** Whether anything unsent is here; the app does not reload itself then. */

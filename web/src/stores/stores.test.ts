@@ -1,4 +1,11 @@
-import type { Attachment, LinkEvent, PendingInput, ReturnedInput } from '@/link'
+import {
+  now,
+  type Attachment,
+  type KeptBatch,
+  type LinkEvent,
+  type PendingInput,
+  type ReturnedInput,
+} from '@/link'
 import { inputKind, parseSession, type Session } from '@/wire'
 import { createPinia, setActivePinia } from 'pinia'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
@@ -75,25 +82,87 @@ describe('drafts', () => {
     expect(again.anyText()).toBe(true)
   })
 
-  it('keeps what was on its way when the page ended, and says that it is not known what became of it', () => {
-    const pending = [input(1, 'rm -r build', inputKind.submit)]
-    const listeners = new Map<string, () => void>()
-    const attachment = {
-      state: { pending },
-      on: (name: string, listener: () => void) => listeners.set(name, listener),
-    } as unknown as Attachment
-    useDraftsStore().follow('h/s', attachment)
-    window.dispatchEvent(new Event('pagehide'))
-    setActivePinia(createPinia())
-    const drafts = useDraftsStore()
-    expect(drafts.returned('h/s')).toBe('rm -r build')
-    expect(drafts.why('h/s')).toMatch(/not known/)
-    drafts.dropReturned('h/s')
-    pending.length = 0
-    listeners.get('released')?.()
-    window.dispatchEvent(new Event('pagehide'))
-    setActivePinia(createPinia())
-    expect(useDraftsStore().returned('h/s')).toBeNull()
+  describe('what was on its way when the page ended', () => {
+    const kept = (text: string, lost = false): KeptBatch => ({
+      client: '0123456789abcdef0123456789abcdef',
+      reason: null,
+      inputs: [
+        {
+          seq: 3,
+          kind: inputKind.submit,
+          data: new TextEncoder().encode(text),
+          typedAt: now(),
+          prompt: 'p',
+          lost,
+        },
+      ],
+    })
+    function fakeAttachment(...batches: KeptBatch[]) {
+      const adopted: KeptBatch[] = []
+      const listeners = new Map<string, (payload: unknown) => void>()
+      const attachment = {
+        kept: batches,
+        on: (name: string, listener: () => void) => listeners.set(name, listener),
+        adopt(left: KeptBatch[]) {
+          adopted.push(...left)
+          batches.push(...left)
+        },
+      }
+      const state = (...pending: { state: string }[]) => listeners.get('state')?.({ pending })
+      return { attachment: attachment as unknown as Attachment, adopted, batches, listeners, state }
+    }
+    function nextPage() {
+      setActivePinia(createPinia())
+      return useDraftsStore()
+    }
+
+    it('is asked for by the next page, on the session it was for', () => {
+      useDraftsStore().follow('h/s', fakeAttachment(kept('rm -r build')).attachment)
+      window.dispatchEvent(new Event('pagehide'))
+      const drafts = nextPage()
+      const other = fakeAttachment()
+      drafts.follow('h/other', other.attachment)
+      expect(other.adopted).toEqual([])
+      const same = fakeAttachment()
+      drafts.follow('h/s', same.attachment)
+      const [batch] = same.adopted
+      const { typedAt, ...input } = kept('rm -r build').inputs[0]!
+      expect(batch).toMatchObject({ client: kept('').client, inputs: [input] })
+      expect(Math.abs((batch?.inputs[0]?.typedAt ?? 0) - typedAt)).toBeLessThan(60_000)
+      expect(drafts.returned('h/s')).toBeNull()
+    })
+
+    it('waits through pages on which its session is not opened, and through one that ends while asking', () => {
+      useDraftsStore().follow('h/s', fakeAttachment(kept('text')).attachment)
+      window.dispatchEvent(new Event('pagehide'))
+      nextPage()
+      window.dispatchEvent(new Event('pagehide'))
+      const third = fakeAttachment()
+      nextPage().follow('h/s', third.attachment)
+      third.state({ state: 'unconfirmed' })
+      const fourth = fakeAttachment()
+      nextPage().follow('h/s', fourth.attachment)
+      expect(fourth.adopted).toHaveLength(1)
+      fourth.batches.length = 0
+      fourth.state()
+      expect(localStorage.length).toBe(0)
+    })
+
+    it('comes back as text when it is too much', () => {
+      useDraftsStore().follow('h/s', fakeAttachment(kept('x'.repeat(300_000))).attachment)
+      window.dispatchEvent(new Event('pagehide'))
+      const drafts = nextPage()
+      expect(drafts.returned('h/s')).toHaveLength(300_000)
+      expect(drafts.why('h/s')).toMatch(/not known/)
+    })
+
+    it('is not believed when it is anything else', () => {
+      const bad = [{ client: 'x', reason: null, inputs: [] }]
+      localStorage.setItem('agent-helm.on-the-way.7', JSON.stringify({ 'h/s': bad, 'h/t': 7 }))
+      const next = fakeAttachment()
+      nextPage().follow('h/s', next.attachment)
+      expect([next.adopted, localStorage.length]).toEqual([[], 0])
+    })
   })
 
   it('keeps no more than a hundred, and drops what it cannot read', () => {
