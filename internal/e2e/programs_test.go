@@ -160,7 +160,8 @@ func TestSession_ink(t *testing.T) {
 		t.Skip("ink is not installed: npm ci in web/")
 	}
 	s := NewStack(t)
-	id := s.Run("ink", "node", app)
+	// In CI Ink would draw its last frame only.
+	id := s.Run("ink", "/usr/bin/env", "CI=false", "node", app)
 	stream := s.Viewer().Attach(s.HostID, id, nil)
 	must(t, stream.WaitFor(s.Context(), "the question", func(now Snapshot) bool {
 		return strings.Contains(now.Text, "step 20 is done ✅") && strings.Contains(now.Text, "❯ 1. Yes")
