@@ -613,7 +613,7 @@ func (s *Stream) WaitFor(ctx context.Context, what string, condition func(Snapsh
 	err := s.viewer.wait(ctx, func() bool { last = s.snapshot(); return condition(last) })
 	if err != nil {
 		_, lastError := s.viewer.Dials()
-		return fmt.Errorf("waiting for %s: %w; last connection: %v; screen:\n%s", what, err, lastError, last.Text)
+		return fmt.Errorf("waiting for %s: %w; last connection: %s; screen:\n%s", what, err, fmt.Sprint(lastError), last.Text)
 	}
 	return nil
 }
