@@ -57,8 +57,8 @@ fuzz: ## Run every fuzz target for FUZZTIME (30s) each, and the full repaint com
 	@FUZZTIME=$(FUZZTIME) sh scripts/fuzz
 
 .PHONY: chaos
-chaos: ## Play CHAOS_FAULTS (1000) faults against the real binaries and print the ledger
-	AGENT_HELM_CHAOS_FAULTS=$(CHAOS_FAULTS) $(GO) test -count=1 -timeout 60m -run '^TestChaos' -v ./internal/e2e
+chaos: ## Play CHAOS_FAULTS (1000) faults and a 300 MB flood against the real binaries; prints the ledger
+	AGENT_HELM_CHAOS_FAULTS=$(CHAOS_FAULTS) AGENT_HELM_FLOOD=300 $(GO) test -count=1 -timeout 60m -run '^(TestChaos|TestLongCut|TestSession_flood)$$' -v ./internal/e2e
 
 .PHONY: bench
 bench: ## Measure speed and memory beside bare floors and installed peers; writes docs/PERFORMANCE.md

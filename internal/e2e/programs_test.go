@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -260,10 +261,13 @@ func TestSession_queriesAreAnsweredOnce(t *testing.T) {
 }
 
 func TestSession_flood(t *testing.T) {
-	size := 20 << 20
-	if !raceEnabled && os.Getenv("AGENT_HELM_FLOOD") != "" {
-		size = 300 << 20
+	megabytes := 20 // under the race detector; make chaos plays 300
+	if text := os.Getenv("AGENT_HELM_FLOOD"); text != "" {
+		var err error
+		megabytes, err = strconv.Atoi(text)
+		must(t, err)
 	}
+	size := megabytes << 20
 	s := NewStack(t)
 	quiet := s.Run("quiet", program(t, "echo")...)
 	other := s.Viewer().Attach(s.HostID, quiet, nil)
