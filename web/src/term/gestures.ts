@@ -13,6 +13,8 @@ export interface GestureTarget {
   press(name: string): void
   openLink(text: string): void
   emit<Name extends 'tap' | 'doubleTap' | 'fullScreenDrag'>(name: Name, payload: TerminalEvents[Name]): void
+  /** A finger selected something. xterm says so itself, but not when it is what was selected last. */
+  selected(): void
   toggleFit(): void
   pinch(factor: number, start: number): void
   pinchEnd(): void
@@ -116,7 +118,9 @@ export function bindGestures(
       const at = cellAt(x, y)
       const word = at && wordAt(term.buffer.active, at.x, at.y, term.cols)
       anchor = word ? { x: word.x, y: word.y, cells: word.cells } : at && { ...at, cells: 1 }
-      if (anchor) term.select(anchor.x, anchor.y, anchor.cells)
+      if (anchor === null) return
+      term.select(anchor.x, anchor.y, anchor.cells)
+      target.selected()
     },
     select(x, y) {
       const at = cellAt(x, y)
@@ -126,6 +130,7 @@ export function bindGestures(
       const from = Math.min(first, index)
       const to = Math.max(first + anchor.cells, index + 1)
       term.select(from % term.cols, Math.floor(from / term.cols), to - from)
+      target.selected()
     },
     selectEnd: () => undefined,
     pinch(factor) {

@@ -6,6 +6,7 @@ import { bufferText, scrollbackLines, scrollbackTexts } from './cells'
 import { bindDirect, type Direct } from './direct'
 import { History } from './history'
 import { binaryBytes, guardInput } from './inputGuard'
+import { joinedPictures } from './joiner'
 import { linkProvider, safeLink } from './links'
 import { createScreen } from './picture'
 import { swallowQueries } from './swallow'
@@ -139,6 +140,7 @@ export function createTerminal(
   )
 
   term.open(host)
+  term.registerCharacterJoiner(joinedPictures)
   // xterm draws no cursor before it had the focus, which it may never get here, or showed the alternate screen.
   term.write('\x1b[?1047h\x1b[?1047l')
   const { textarea } = term
@@ -318,7 +320,7 @@ export function createTerminal(
   let bufferType = term.buffer.active.type
   const subscriptions = [
     term.onWriteParsed(() => viewport.layout()),
-    term.onSelectionChange(() => events.emit('selection', term.getSelection())),
+    term.onSelectionChange(selectionChanged),
     term.buffer.onBufferChange((buffer) => {
       if (buffer.type !== bufferType) viewport.toBottom()
       bufferType = buffer.type
@@ -335,6 +337,7 @@ export function createTerminal(
     press: (name) => void attachment.keys([name]),
     openLink,
     emit: (name, payload) => events.emit(name, payload),
+    selected: selectionChanged,
     toggleFit: () => {
       if (viewport.isWide || fitWidth) setFitWidth(!fitWidth)
     },
@@ -352,6 +355,10 @@ export function createTerminal(
     },
     fontSize: () => fontSize,
   })
+
+  function selectionChanged(): void {
+    events.emit('selection', term.getSelection())
+  }
 
   function openLink(text: string): void {
     const link = safeLink(text)
