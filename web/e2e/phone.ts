@@ -56,3 +56,35 @@ export async function phoneOn(
   await openSession(page, name)
   return { page, context }
 }
+
+/** A signed-in desk on a session: mouse and keyboard, typing goes to the terminal. */
+export async function deskOn(
+  browser: Browser,
+  stack: Stack,
+  name: string,
+): Promise<{ page: Page; context: BrowserContext }> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 } })
+  const page = await context.newPage()
+  await stack.signIn(page)
+  await openSession(page, name)
+  await expect(page.getByRole('textbox', { name: 'Terminal input' })).toBeFocused({ timeout: patience })
+  return { page, context }
+}
+
+/** A signed-in phone on a session, whose keyboard types straight to the program. */
+export async function directPhone(
+  browser: Browser,
+  stack: Stack,
+  name: string,
+  id: string,
+): Promise<{ page: Page; context: BrowserContext }> {
+  const context = await phone(browser)
+  await context.addInitScript(
+    (key) => localStorage.setItem('agent-helm.prefs', JSON.stringify({ direct: { [key]: true } })),
+    `${stack.hostId}/${id}`,
+  )
+  const page = await context.newPage()
+  await stack.signIn(page)
+  await openSession(page, name)
+  return { page, context }
+}

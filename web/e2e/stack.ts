@@ -186,6 +186,11 @@ export class Stack {
     this.processes.unshift(this.processes.pop()!)
   }
 
+  /** Stops the daemon as a host that sleeps does, or lets it go on. */
+  freezeDaemon(frozen: boolean): void {
+    this.processes[1]?.kill(frozen ? 'SIGSTOP' : 'SIGCONT')
+  }
+
   private launch(program: string, args: string[]): ChildProcess {
     const child = spawn(program, args, { env: this.env, stdio: ['ignore', 'ignore', 'inherit'] })
     this.processes.push(child)
@@ -254,7 +259,7 @@ export class Stack {
     const running = listed.filter((session) => session.state === 'running')
     if (running.length > 0) await this.helm('kill', ...running.map((session) => session.id))
     for (const child of this.processes.toReversed()) {
-      if (child.exitCode !== null) continue
+      if (child.exitCode !== null || child.signalCode !== null) continue
       const gone = new Promise((resolve) => child.once('exit', resolve))
       child.kill('SIGTERM')
       await gone
