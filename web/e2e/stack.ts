@@ -280,16 +280,23 @@ export const test = base.extend<{ policy: undefined }, { stack: Stack }>({
     { scope: 'worker', timeout: 120_000 },
   ],
   policy: [
-    async ({ context }, use) => {
+    async ({ browser }, use) => {
       const violations: string[] = []
-      await context.exposeFunction('reportViolation', (text: string) => violations.push(text))
-      await context.addInitScript(() => {
-        document.addEventListener('securitypolicyviolation', (event) => {
-          const report = (globalThis as unknown as { reportViolation(text: string): void }).reportViolation
-          report(`${event.violatedDirective} ${event.blockedURI} ${event.sample}`)
+      const open = browser.newContext.bind(browser)
+      // Tests open contexts of their own, a phone and a desk; every one of them is watched.
+      browser.newContext = async (options) => {
+        const context = await open(options)
+        await context.exposeFunction('reportViolation', (text: string) => violations.push(text))
+        await context.addInitScript(() => {
+          document.addEventListener('securitypolicyviolation', (event) => {
+            const report = (globalThis as unknown as { reportViolation(text: string): void }).reportViolation
+            report(`${event.violatedDirective} ${event.blockedURI} ${event.sample}`)
+          })
         })
-      })
+        return context
+      }
       await use(undefined)
+      browser.newContext = open
       if (violations.length > 0) throw new Error(`content security policy: ${violations.join('; ')}`)
     },
     { auto: true },
