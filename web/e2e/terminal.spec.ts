@@ -454,27 +454,135 @@ test('sixty lines typed over kill -9 of the server: each arrives once or comes b
   await context.close()
 })
 
-test('a reload with input on its way: the holder says what arrived', async ({ browser, stack }) => {
-  const recorder = await Recorder.start(stack, 'reloaded')
-  const { page, context } = await phoneOn(browser, stack, 'reloaded')
-  await send(page, 'arrived')
-  await recorder.typed('arrived\r')
-  // Sent and never answered: on its way as far as the page knows, though the host is frozen.
-  stack.freezeDaemon(true)
-  await send(page, 'on its way')
-  await page.reload()
-  await rows(page).waitFor({ timeout: patience })
-  stack.freezeDaemon(false)
-  await expect(page.getByText(/asking whether/i)).toHaveCount(0, { timeout: patience })
-  // Either is right; both or neither is not.
-  const back = page.getByRole('alert', { name: 'Not sent' })
+test('hundreds of keys over kill -9 of the server: each arrives once or comes back', async ({
+  browser,
+  stack,
+}) => {
+  test.setTimeout(120_000)
+  const recorder = await Recorder.start(stack, 'killed-keys')
+  const { page, context } = await deskOn(browser, stack, 'killed-keys')
+  const wanted = Array.from({ length: 60 }, (_, i) => `line ${i + 1}\n`).join('')
+  let restart: Promise<void> | undefined
+  for (const [i, line] of wanted.match(/.*\n/g)!.entries()) {
+    await page.keyboard.type(line.trimEnd())
+    await page.keyboard.press('Enter')
+    if (i === 20) restart = stack.restartServer()
+  }
+  await restart
+  const back = page.getByRole('alert', { name: 'Not sent' }).locator('.text')
+  const arrived = async () => (await recorder.text()).replaceAll('\r', '\n')
+  const returned = async () =>
+    (await back.count()) === 0
+      ? ''
+      : ((await back.textContent()) ?? '').replace(/ ?\d+ keys? \(([^)]*)\) ?/g, (_, keys: string) =>
+          '\n'.repeat(keys.split(' ').length),
+        )
+  const characters = (text: string) => [...text].toSorted().join('')
   await expect
-    .poll(
-      async () =>
-        [(await recorder.text()).includes('on its way'), (await back.count()) > 0].filter(Boolean).length,
-      { timeout: patience },
-    )
-    .toBe(1)
-  if ((await back.count()) > 0) await expect(back).not.toContainText(/not known/i)
+    .poll(async () => characters((await arrived()) + (await returned())), { timeout: 60_000 })
+    .toBe(characters(wanted))
+  // What arrived is in the order of typing: each of its characters is found behind the one before.
+  let at = 0
+  for (const character of await arrived()) {
+    at = wanted.indexOf(character, at) + 1
+    expect(at).toBeGreaterThan(0)
+  }
+  test.info().annotations.push({ type: 'returned', description: JSON.stringify(await returned()) })
+  await context.close()
+})
+
+test.describe('a reload', () => {
+  const notSent = (page: Page) => page.getByRole('alert', { name: 'Not sent' })
+
+  test('knows that what it was not told of has arrived', async ({ browser, stack }) => {
+    const recorder = await Recorder.start(stack, 'reloaded-arrived')
+    const { page, context } = await phoneOn(browser, stack, 'reloaded-arrived')
+    await send(page, 'told')
+    await recorder.typed('told\r')
+    // What the server says reaches the page no more; what the page says goes on.
+    stack.network.throttle(1)
+    await send(page, 'untold')
+    await recorder.typed('told\runtold\r')
+    stack.network.throttle(0)
+    await page.reload()
+    await shows(page, 'recording')
+    await send(page, 'after')
+    await recorder.typed('told\runtold\rafter\r')
+    await expect(page.getByText(/asking whether/i)).toHaveCount(0, { timeout: patience })
+    await expect(notSent(page)).toHaveCount(0)
+    await context.close()
+  })
+
+  test('gives back what was never sent', async ({ browser, stack }) => {
+    const recorder = await Recorder.start(stack, 'reloaded-unsent')
+    const { page, context } = await phoneOn(browser, stack, 'reloaded-unsent')
+    await page.evaluate(() => {
+      Object.defineProperty(globalThis, 'WebSocket', {
+        value: class {
+          constructor() {
+            throw new Error('no sockets here')
+          }
+        },
+      })
+    })
+    stack.network.cut()
+    await expect(page.getByText(/reconnecting|no connection|not connected/i).first()).toBeVisible({
+      timeout: patience,
+    })
+    await send(page, 'unsent')
+    await page.reload()
+    await expect(notSent(page)).toContainText('the page was closed before it arrived', { timeout: patience })
+    await expect(notSent(page)).toContainText('unsent')
+    await send(page, 'after')
+    await recorder.typed('after\r')
+    await context.close()
+  })
+
+  test('while the host is away asks when it is back', async ({ browser, stack }) => {
+    const recorder = await Recorder.start(stack, 'reloaded-away')
+    const { page, context } = await phoneOn(browser, stack, 'reloaded-away')
+    await send(page, 'before')
+    await recorder.typed('before\r')
+    stack.freezeDaemon(true)
+    await send(page, 'on its way')
+    await page.reload()
+    await expect(page.getByText(/asking whether/i)).toBeVisible({ timeout: patience })
+    stack.freezeDaemon(false)
+    // The host takes it when it wakes, or refuses it: both or neither would be wrong.
+    await expect
+      .poll(
+        async () => {
+          const arrived = (await recorder.text()).includes('on its way')
+          return [arrived, (await notSent(page).count()) > 0].filter(Boolean).length
+        },
+        { timeout: patience },
+      )
+      .toBe(1)
+    await expect(page.getByText(/asking whether/i)).toHaveCount(0, { timeout: patience })
+    await expect(page.getByText(/not known/i)).toHaveCount(0)
+    await context.close()
+  })
+})
+
+test('output that xterm does not survive by itself leaves the terminal working', async ({
+  browser,
+  stack,
+}) => {
+  const counts = [...'SLMTIZXP@b'].map((final) => `x\x1b[2147483647${final}`).join('')
+  await Recorder.start(
+    stack,
+    'hostile',
+    '',
+    `\x1b[999;999H\x1b[1J\x1b[999;999H\x1b[?1J${counts}\x1b[2J\x1b[Hsurvived`,
+    `\x1b[Hand goes on`,
+  )
+  const { page, context } = await deskOn(browser, stack, 'hostile')
+  const faults: string[] = []
+  page.on('pageerror', (error) => faults.push(error.message))
+  await page.keyboard.type('G')
+  await shows(page, 'survived')
+  await page.keyboard.type('G')
+  await shows(page, 'and goes on')
+  expect(faults).toEqual([])
   await context.close()
 })
