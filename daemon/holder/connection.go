@@ -8,7 +8,10 @@ import (
 	"net"
 	"runtime/debug"
 	"sync"
+	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/agent-helm/agent-helm/daemon"
 	"github.com/agent-helm/agent-helm/internal/buildinfo"
@@ -23,6 +26,12 @@ const (
 	maxControl = 4 << 20
 	// writeBatch is about how many bytes one write to a socket carries.
 	writeBatch = 64 << 10
+	// ackPatience is how long the acknowledgement of an applied input waits for
+	// the program's echo.
+	ackPatience = 5 * time.Millisecond
+	// promptOutput is the largest output that is sent by the goroutine that read
+	// it, instead of waking the connection's writer.
+	promptOutput = 4 << 10
 	// maxLocalClients bounds the clients of one local connection.
 	maxLocalClients = 64
 )
@@ -45,6 +54,8 @@ type connection struct {
 	// delay belongs to the reader.
 	delay wire.Delay
 
+	// raw is net for writes that do not wait.
+	raw  syscall.RawConn
 	wake chan struct{}
 	// done is closed when the reader has ended.
 	done chan struct{}
@@ -53,10 +64,17 @@ type connection struct {
 	stream  stream
 	clients map[wire.ClientID]struct{} // of a local connection
 
+	// out is held by who writes to net. rest is what a write that did not wait
+	// left over; whoever holds out sends it first.
+	out  sync.Mutex
+	rest []byte
+
 	// Guarded by mu.
 	mu      sync.Mutex
 	control []byte // encoded frames that wait
 	dead    bool
+	patient *time.Timer // sends what waits for company; nil until used
+	waiting bool        // patient runs
 }
 
 // serve speaks with a client until either side closes. Nothing that a client
@@ -67,12 +85,18 @@ func (s *session) serve(conn *net.UnixConn, inside bool) {
 		wake: make(chan struct{}, 1), done: make(chan struct{}),
 		clients: make(map[wire.ClientID]struct{}),
 	}
+	var err error
+	if c.raw, err = conn.SyscallConn(); err != nil {
+		conn.Close()
+		return
+	}
 	var writer sync.WaitGroup
 	writer.Go(c.write)
 	if err := c.read(); err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
 		s.logger.Debug("connection ended", logging.KeyError, err)
 	}
 	s.leave(c)
+	c.rush()
 	close(c.done)
 	// What was queued, a refusal above all, is still written.
 	_ = conn.SetWriteDeadline(time.Now().Add(time.Second)) // a closed connection writes nothing
@@ -286,7 +310,62 @@ func (c *connection) send(frame wire.Frame) {
 	c.signal()
 }
 
-func (c *connection) sendAck(ack wire.InputAck) { c.send(&ack) }
+// sendAck queues what became of an input. That it was applied is most often
+// followed at once by the program's echo, and travels with it: a message of its
+// own would be in the echo's way at every hop.
+func (c *connection) sendAck(ack wire.InputAck) {
+	if ack.Status != wire.InputApplied {
+		c.send(&ack)
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.dead {
+		return
+	}
+	control, err := wire.Append(c.control, &ack)
+	if err != nil || len(control) > maxControl {
+		c.signal() // it never is so large; an unanswered input is asked for again
+		return
+	}
+	c.control = control
+	switch {
+	case c.waiting:
+	case c.patient == nil:
+		c.waiting, c.patient = true, time.AfterFunc(ackPatience, c.company)
+	default:
+		c.waiting = true
+		c.patient.Reset(ackPatience)
+	}
+}
+
+// isWaiting says that an acknowledgement waits for company.
+func (c *connection) isWaiting() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.waiting && len(c.control) > 0
+}
+
+// company ends the wait of an acknowledgement.
+func (c *connection) company() {
+	c.mu.Lock()
+	c.waiting = false
+	due := len(c.control) > 0
+	c.mu.Unlock()
+	if due {
+		c.signal()
+	}
+}
+
+// rush stops the timer for good; the writer sends what is left.
+func (c *connection) rush() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.patient != nil {
+		c.patient.Stop()
+	}
+	c.waiting = true
+}
 
 func (c *connection) signal() {
 	select {
@@ -305,28 +384,81 @@ func (c *connection) write() {
 		c.mu.Unlock()
 		c.net.CloseRead() // the reader ends too
 	}()
-	batch := wire.AppendPreamble(nil)
+	c.out.Lock()
+	c.rest = wire.AppendPreamble(nil)
+	c.out.Unlock()
 	for {
-		batch = c.session.fill(c, c.takeControl(batch))
-		if len(batch) > 0 {
-			if _, err := c.net.Write(batch); err != nil {
-				return
-			}
-			if cap(batch) > 2*writeBatch {
-				batch = nil // a large frame must not keep its memory
-			}
-			batch = batch[:0]
+		more, err := c.writeBatch()
+		if err != nil {
+			return
+		}
+		if more {
 			continue
 		}
 		select {
 		case <-c.wake:
 		case <-c.done:
-			if batch = c.takeControl(batch); len(batch) > 0 {
-				_, _ = c.net.Write(batch) // the last words; nobody may be there to hear them
+			c.out.Lock()
+			defer c.out.Unlock()
+			if last := c.takeControl(c.rest); len(last) > 0 {
+				_, _ = c.net.Write(last) // the last words; nobody may be there to hear them
 			}
 			return
 		}
 	}
+}
+
+// writeBatch sends what there is now, about a batch, and says whether it was
+// anything.
+func (c *connection) writeBatch() (more bool, err error) {
+	c.out.Lock()
+	defer c.out.Unlock()
+	batch := c.session.fill(c, c.takeControl(c.rest))
+	c.rest = batch[:0]
+	if cap(batch) > 2*writeBatch {
+		c.rest = nil // a large frame must not keep its memory
+	}
+	if len(batch) == 0 {
+		return false, nil
+	}
+	if _, err := c.net.Write(batch); err != nil {
+		return false, err
+	}
+	return true, nil
+}
+
+// writeNow sends what waits and frame, as far as the socket takes it without
+// waiting, and reports whether the frame is on its way; if not, nothing was
+// done. The rest of a frame that was taken in part goes with the next batch.
+func (c *connection) writeNow(frame wire.Frame) bool {
+	if !c.out.TryLock() {
+		return false // the writer is at it
+	}
+	defer c.out.Unlock()
+	if len(c.rest) > 0 {
+		return false // the socket is full, or this is the beginning
+	}
+	batch := c.takeControl(c.rest)
+	if frame != nil {
+		var err error
+		if batch, err = wire.Append(batch, frame); err != nil {
+			c.rest = batch
+			c.signal()
+			return false
+		}
+	}
+	n := 0
+	_ = c.raw.Write(func(fd uintptr) bool { // the writer meets the error, too
+		if written, err := unix.Write(int(fd), batch); err == nil {
+			n = written
+		}
+		return true
+	})
+	c.rest = append(batch[:0], batch[n:]...)
+	if len(c.rest) > 0 {
+		c.signal()
+	}
+	return true
 }
 
 func (c *connection) takeControl(batch []byte) []byte {

@@ -29,6 +29,10 @@ type inputSink interface {
 	SetWriteDeadline(t time.Time) error
 }
 
+// promptSink is a sink that says at once how much it takes. Most input is a key
+// that is taken so, and a deadline costs more than writing it.
+type promptSink interface{ TryWrite(p []byte) int }
+
 // ackTarget is the connection that hears what became of an input. It must not
 // block.
 type ackTarget interface{ sendAck(wire.InputAck) }
@@ -351,11 +355,19 @@ func (w *inputs) apply(item *inputItem) wire.InputStatus {
 // has not begun and has become void.
 func (w *inputs) write(item *inputItem, data []byte) wire.InputStatus {
 	progress := time.Now()
+	prompt, _ := w.sink.(promptSink)
 	for len(data) > 0 {
-		if w.sink.SetWriteDeadline(time.Now().Add(writeTick)) != nil {
-			return wire.InputEnded
+		var n int
+		var err error
+		if prompt != nil {
+			n = prompt.TryWrite(data[:min(len(data), writeStep)])
 		}
-		n, err := w.sink.Write(data[:min(len(data), writeStep)])
+		if n == 0 {
+			if w.sink.SetWriteDeadline(time.Now().Add(writeTick)) != nil {
+				return wire.InputEnded
+			}
+			n, err = w.sink.Write(data[:min(len(data), writeStep)])
+		}
 		data = data[n:]
 		now := time.Now()
 		w.mu.Lock()

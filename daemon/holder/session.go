@@ -162,9 +162,10 @@ func (s *session) drain() {
 // take feeds output to the terminal and the log, and answers its queries.
 func (s *session) take(output []byte) {
 	s.mu.Lock()
-	s.guard(func() { _, _ = s.terminal.Write(output) }) // it never fails
-	warning := s.log.Warning()
+	before, warning := s.log.End(), s.log.Warning()
 	s.log.Append(output)
+	s.deliver(before, output)                           // readers need not wait for our own terminal
+	s.guard(func() { _, _ = s.terminal.Write(output) }) // it never fails
 	replies := s.terminal.TakeReplies()
 	changed := warning != s.log.Warning()
 	if changed {
@@ -321,7 +322,7 @@ func (s *session) broadcast(frame wire.Frame) {
 
 func (s *session) wakeReaders() {
 	for c := range s.connections {
-		if c.stream.attached {
+		if c.stream.attached && (c.stream.position != s.log.End() || s.exit != nil) {
 			c.signal()
 		}
 	}

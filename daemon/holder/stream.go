@@ -204,6 +204,33 @@ func (s *session) nextFrame(c *connection, st *stream) wire.Frame {
 	return nil
 }
 
+// deliver sends fresh output, which began at a position, to the readers that
+// stood there, and acknowledgements that waited for it. Whoever cannot be
+// served at once is woken as usual.
+func (s *session) deliver(from wire.Position, output []byte) {
+	if len(output) > promptOutput {
+		return
+	}
+	for c := range s.connections {
+		if c.isWaiting() && !c.stream.attached {
+			c.writeNow(nil)
+		}
+	}
+	for c := range s.connections {
+		st := &c.stream
+		if !st.attached || !st.live || st.position != from || st.gap != nil || st.repaint != nil || st.state != nil ||
+			st.position.Offset+uint64(len(output))-st.acked > st.window {
+			continue
+		}
+		if c.writeNow(&wire.Output{Offset: from.Offset, Data: output}) {
+			st.position.Offset += uint64(len(output))
+			if st.rateSince.IsZero() {
+				st.rateSince, st.rateCounted = time.Now(), 0
+			}
+		}
+	}
+}
+
 func (st *stream) nextState() *wire.State {
 	n := min(len(st.state), wire.MaxStateChunk)
 	frame := &wire.State{

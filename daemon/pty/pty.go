@@ -187,6 +187,17 @@ func (p *Process) Continue() error { return p.master.SetReadDeadline(time.Time{}
 // accepted is exact also with an error.
 func (p *Process) Write(b []byte) (int, error) { return p.master.Write(b) }
 
+// TryWrite gives the program what its terminal accepts at once, which may be
+// nothing. It heeds no deadline and reports no error: Write does.
+func (p *Process) TryWrite(b []byte) (n int) {
+	_ = p.raw.Control(func(fd uintptr) {
+		if m, err := unix.Write(int(fd), b); err == nil {
+			n = m
+		}
+	})
+	return n
+}
+
 // SetWriteDeadline bounds a running and every later Write; the zero time lifts it.
 func (p *Process) SetWriteDeadline(t time.Time) error { return p.master.SetWriteDeadline(t) }
 
