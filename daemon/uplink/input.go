@@ -325,7 +325,7 @@ func (s *session) passBack(f wire.Frame) error {
 		s.inputs.answered(f)
 		own := *f
 		own.Handle = s.handle
-		return s.link.box.send(&own)
+		return s.link.box.sendAck(&own)
 	case *wire.SizeOwner:
 		own := *f
 		own.Handle = s.handle

@@ -61,6 +61,8 @@ type lane struct {
 	// offset up to which the socket has taken the stream.
 	wrote     chan struct{}
 	confirmed uint64
+	// over says that the stream's end was taken.
+	over bool
 }
 
 func cost(f wire.Frame) int {
@@ -189,6 +191,8 @@ func (l *lane) take(dst []byte, limit int) (out []byte, n int, kind account, err
 		l.sent.Marks = f.Ordinal
 	case *wire.Gap:
 		l.sent.Offset = f.Offset + f.Lost
+	case *wire.Exit:
+		l.over = true
 	}
 	if dst, err = wire.Append(dst, l.queue[l.head].Frame); err != nil {
 		return dst, 0, accountNone, err

@@ -74,7 +74,15 @@ type link struct {
 	pings map[uint64]time.Time
 	nonce uint64
 
+	// out is held by who writes to the socket: most often the writer, and a
+	// session's forwarder when little output comes and nothing waits.
+	out     sync.Mutex
+	buffer  []byte    // of the next message; owned by out
+	reports []written // as above
+	broken  error     // as above
+
 	group *errgroup.Group
+	ctx   context.Context // the link's own, set by run
 	// ready is closed once the server said welcome.
 	ready chan struct{}
 }
@@ -85,6 +93,7 @@ func newLink(u *Uplink, config daemon.HostConfig, socket *websocket.Conn, proved
 		calls:    make(chan struct{}, maxCalls),
 		sessions: make(map[uint32]*session), byID: make(map[string]*session),
 		pings: make(map[uint64]time.Time), ready: make(chan struct{}),
+		buffer: wire.AppendPreamble(make([]byte, 0, 64<<10)),
 	}
 }
 
@@ -106,7 +115,7 @@ func (l *link) run(ctx context.Context) error {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	l.group = group
+	l.group, l.ctx = group, ctx
 	group.Go(func() error {
 		err := l.read(ctx)
 		l.complain(err)
@@ -154,32 +163,65 @@ func (l *link) closeSessions() {
 	}
 }
 
-// write is the only goroutine that writes to the socket.
+// write sends what there is to send until the link ends.
 func (l *link) write(ctx context.Context) error {
-	buffer := wire.AppendPreamble(make([]byte, 0, 64<<10))
-	var reports []written
 	for {
-		var err error
-		buffer, reports, err = l.box.next(ctx, buffer, reports[:0], l.stamp)
+		l.out.Lock()
+		more, err := l.writeMessage()
+		l.out.Unlock()
 		if err != nil {
+			return l.afterReader(ctx, err)
+		}
+		if more {
+			continue
+		}
+		if err := l.box.wait(ctx); err != nil {
 			return err
 		}
-		writing, cancel := context.WithTimeout(ctx, writeTimeout)
-		err = l.socket.Write(writing, websocket.MessageBinary, buffer)
-		cancel()
-		if err != nil {
-			if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
-				return errPeerStopped
-			}
-			return l.afterReader(ctx, fmt.Errorf("write to server: %w", err))
-		}
-		l.box.wrote(reports)
-		if cap(buffer) > wire.MaxFrame/2 {
-			// A page made it large; the next messages are small again.
-			buffer = make([]byte, 0, 64<<10)
-		}
-		buffer = buffer[:0]
 	}
+}
+
+// writeNow sends what there is, if nobody else is at it, without the way
+// through the writer; its failure is the writer's to report.
+func (l *link) writeNow() {
+	if l.out.TryLock() {
+		_, err := l.writeMessage()
+		l.out.Unlock()
+		if err == nil && !l.box.waits() {
+			return
+		}
+	}
+	l.box.wake()
+}
+
+// writeMessage sends one message and says whether there was any. The caller
+// holds out. After a failure it fails for ever.
+func (l *link) writeMessage() (more bool, err error) {
+	if l.broken != nil {
+		return false, l.broken
+	}
+	before := len(l.buffer)
+	l.buffer, l.reports, err = l.box.take(l.buffer, l.reports[:0], l.stamp)
+	if err != nil || len(l.buffer) == before {
+		return false, err
+	}
+	writing, cancel := context.WithTimeout(l.ctx, writeTimeout)
+	err = l.socket.Write(writing, websocket.MessageBinary, l.buffer)
+	cancel()
+	if err != nil {
+		l.broken = fmt.Errorf("write to server: %w", err)
+		if l.ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+			l.broken = errPeerStopped
+		}
+		return false, l.broken
+	}
+	l.box.wrote(l.reports)
+	l.buffer = l.buffer[:0]
+	if cap(l.buffer) > wire.MaxFrame/2 {
+		// A page made it large; the next messages are small again.
+		l.buffer = make([]byte, 0, 64<<10)
+	}
+	return true, nil
 }
 
 // afterReader gives the reader a moment to report the server's own reason,

@@ -14,29 +14,36 @@ type written struct {
 	offset     uint64
 }
 
-// next waits for something to send and appends one message to dst. stamp sets
+// take appends one message to dst, nothing when nothing may be sent. stamp sets
 // what a frame says of the moment it is sent. reports is reused.
-func (b *outbox) next(ctx context.Context, dst []byte, reports []written, stamp func(wire.Frame)) ([]byte, []written, error) {
-	for {
-		b.mu.Lock()
-		if b.failed != nil {
-			defer b.mu.Unlock()
-			return dst, reports, b.failed
-		}
-		before := len(dst)
-		var err error
-		dst, reports, err = b.fill(dst, reports, stamp)
-		b.mu.Unlock()
-		if err != nil || len(dst) > before {
-			return dst, reports, err
-		}
-		select {
-		case <-b.ready:
-		case <-b.closed:
-		case <-ctx.Done():
-			return dst, reports, ctx.Err()
-		}
+func (b *outbox) take(dst []byte, reports []written, stamp func(wire.Frame)) ([]byte, []written, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.failed != nil {
+		return dst, reports, b.failed
 	}
+	return b.fill(dst, reports, stamp)
+}
+
+// wait waits until there may be something to take.
+func (b *outbox) wait(ctx context.Context) error {
+	select {
+	case <-b.ready:
+		return nil
+	case <-b.closed:
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return b.failed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// waits says that there may be more to take.
+func (b *outbox) waits() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.control) > 0 || len(b.fresh) > 0 || len(b.active) > 0
 }
 
 func (b *outbox) fill(dst []byte, reports []written, stamp func(wire.Frame)) ([]byte, []written, error) {

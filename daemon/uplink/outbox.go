@@ -24,6 +24,10 @@ const (
 	bulkFrame = 16 << 10
 	// quantum is what one session may add to a message per round when others wait too.
 	quantum = 4 << 10
+	// promptOutput is the largest output that is written by who forwards it,
+	// instead of waking the writer, and the most that may be on its way then: so
+	// much the socket takes without waiting.
+	promptOutput = 4 << 10
 	// maxControl bounds the control frames that wait. Calls and inputs are
 	// bounded at their sources; a server that stopped reading gets here.
 	maxControl = 8192
@@ -56,6 +60,10 @@ type outbox struct {
 	nextProbe uint64
 	failed    error
 	closed    chan struct{}
+	// patient wakes the writer for acknowledgements that wait for company; it
+	// runs while waiting is set.
+	patient *time.Timer
+	waiting bool
 }
 
 type probe struct {
@@ -107,6 +115,43 @@ func (b *outbox) send(f wire.Frame) error {
 	return nil
 }
 
+// ackPatience is how long the acknowledgement of an applied input waits for the
+// program's echo.
+const ackPatience = 5 * time.Millisecond
+
+// sendAck queues what became of an input. That it was applied is most often
+// followed at once by the program's echo, and travels with it.
+func (b *outbox) sendAck(ack *wire.InputAck) error {
+	if ack.Status != wire.InputApplied {
+		return b.send(ack)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.control) >= maxControl {
+		return errPeerStopped
+	}
+	b.control = append(b.control, ack)
+	switch {
+	case b.waiting:
+	case b.patient == nil:
+		b.waiting, b.patient = true, time.AfterFunc(ackPatience, b.company)
+	default:
+		b.waiting = true
+		b.patient.Reset(ackPatience)
+	}
+	return nil
+}
+
+// company ends the wait of acknowledgements.
+func (b *outbox) company() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.waiting = false
+	if len(b.control) > 0 {
+		b.wake()
+	}
+}
+
 // sendReply queues the reply to a call, among the output when it is large.
 func (b *outbox) sendReply(reply *wire.RPCReply) error {
 	encoded, err := wire.Append(nil, reply)
@@ -144,7 +189,7 @@ func (b *outbox) begin(l *lane, position wire.Position) uint64 {
 	}
 	l.segments, l.onTheWay = nil, 0
 	l.generation++
-	l.sent, l.confirmed = position, position.Offset
+	l.sent, l.confirmed, l.over = position, position.Offset, false
 	b.wake()
 	return l.generation
 }
@@ -179,6 +224,20 @@ func (b *outbox) put(ctx context.Context, l *lane, frames ...wire.Frame) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// putPrompt is put for a little output while nothing else waits for the link.
+// It does not wake the writer: the caller is to write. false: nothing was done.
+func (b *outbox) putPrompt(l *lane, f *wire.Output) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(f.Data) > promptOutput || b.failed != nil || l.closed || !l.empty() || len(b.fresh) > 0 || len(b.active) > 0 ||
+		b.window.outstanding > promptOutput {
+		return false
+	}
+	l.push(f)
+	b.list(l)
+	return true
 }
 
 // skip handles a gap in the stream: what waits is older than the State that
@@ -220,6 +279,10 @@ func without(lanes []*lane, l *lane) []*lane {
 func (b *outbox) fail(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.patient != nil {
+		b.patient.Stop()
+	}
+	b.waiting = true // the timer never runs again
 	if b.failed == nil {
 		b.failed = err
 		close(b.closed)
@@ -233,11 +296,12 @@ func (l *lane) signalWrote() {
 	}
 }
 
-// confirmedOffset is how far the socket has taken a lane's stream.
-func (b *outbox) confirmedOffset(l *lane, generation uint64) (offset uint64, current bool) {
+// confirmedOffset is how far the socket has taken a lane's stream, and whether
+// that is all there will ever be.
+func (b *outbox) confirmedOffset(l *lane, generation uint64) (offset uint64, over, current bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return l.confirmed, l.generation == generation && !l.closed
+	return l.confirmed, l.over, l.generation == generation && !l.closed
 }
 
 // lagging says that a lane is so far behind that a State is quicker.

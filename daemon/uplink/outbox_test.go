@@ -214,7 +214,7 @@ func TestOutbox_SkipDropsWhatWaits(t *testing.T) {
 	if s, ok := frames[1].(*wire.State); !ok || s.Handle != 7 {
 		t.Errorf("after the gap comes %T", frames[1])
 	}
-	if offset, current := b.confirmedOffset(l, generation); !current || offset < 100+128<<10+1000 {
+	if offset, _, current := b.confirmedOffset(l, generation); !current || offset < 100+128<<10+1000 {
 		t.Errorf("the holder is told of %d only", offset)
 	}
 	if _, ok := frames[2].(*wire.Ping); !ok {
@@ -262,7 +262,7 @@ func TestOutbox_BeginForgetsTheOldStream(t *testing.T) {
 	if b.window.outstanding != 0 || l.bytes != 0 || l.onTheWay != 0 {
 		t.Errorf("%d on the way, %d waiting", b.window.outstanding, l.bytes)
 	}
-	if _, current := b.confirmedOffset(l, old); current {
+	if _, _, current := b.confirmedOffset(l, old); current {
 		t.Error("the old stream would acknowledge to its holder")
 	}
 }
@@ -439,5 +439,19 @@ func TestWindow_IdleSaysNothing(t *testing.T) {
 	}
 	if w.size != before {
 		t.Errorf("single keys changed the window from %d to %d", before, w.size)
+	}
+}
+
+// next waits for something to send and appends one message to dst.
+func (b *outbox) next(ctx context.Context, dst []byte, reports []written, stamp func(wire.Frame)) ([]byte, []written, error) {
+	for before := len(dst); ; {
+		var err error
+		dst, reports, err = b.take(dst, reports, stamp)
+		if err != nil || len(dst) > before {
+			return dst, reports, err
+		}
+		if err := b.wait(ctx); err != nil {
+			return dst, reports, err
+		}
 	}
 }

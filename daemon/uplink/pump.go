@@ -22,6 +22,9 @@ const (
 	// streamWindow is what a holder may send unacknowledged, in bytes: with the
 	// costs of frames, what fits into a lane.
 	streamWindow = 192 << 10
+	// ackBytes is how much of it is acknowledged at once. Less stays unanswered:
+	// a message back for every echo would cost the holder more than the echo.
+	ackBytes = 16 << 10
 )
 
 var (
@@ -133,8 +136,8 @@ func (p *pump) confirm(ctx context.Context, conn Conn, attach *wire.HolderAttach
 		case <-ctx.Done():
 			return nil
 		}
-		offset, current := box.confirmedOffset(lane, p.generation)
-		if !current || offset <= last {
+		offset, over, current := box.confirmedOffset(lane, p.generation)
+		if !current || offset <= last || offset-last < ackBytes && !over {
 			continue
 		}
 		if err := conn.Send(&wire.Ack{Offset: offset}); err != nil {
@@ -177,7 +180,9 @@ func (p *pump) take(ctx context.Context, f wire.Frame) error {
 		}
 		data := f.Data[p.position.Offset-f.Offset:]
 		f = &wire.Output{Handle: lane.handle, Offset: p.position.Offset, Data: data}
-		if err := box.put(ctx, lane, f); err != nil {
+		if box.putPrompt(lane, f) {
+			p.session.link.writeNow()
+		} else if err := box.put(ctx, lane, f); err != nil {
 			return err
 		}
 		p.position.Offset = end
