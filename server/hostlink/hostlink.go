@@ -93,7 +93,7 @@ func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, host server.Prin
 		return
 	}
 	defer h.links.Done()
-	s, err := socket.Accept(w, r, socket.Options{Queue: queueSize})
+	s, err := socket.Accept(w, r, socket.Options{Queue: queueSize, Eager: true})
 	if err != nil {
 		h.logger.Debug("host link not opened", logging.KeyHost, host.ID, logging.KeyError, err.Error())
 		return

@@ -42,6 +42,9 @@ type conn struct {
 	restsAt  time.Time
 }
 
+// NetConn is the connection below, as tls.Conn has it.
+func (c *conn) NetConn() net.Conn { return c.Conn }
+
 // Listener wraps the listener that the server accepts from.
 func (c *Connections) Listener(l net.Listener) net.Listener {
 	return &limitedListener{Listener: l, owner: c}
@@ -164,6 +167,9 @@ func (c *Connections) State(accepted net.Conn, state http.ConnState) {
 
 // trackedOf finds our connection inside one that TLS wraps.
 func trackedOf(accepted net.Conn) *conn {
+	if tracked, ok := accepted.(*conn); ok {
+		return tracked
+	}
 	if wrapper, ok := accepted.(interface{ NetConn() net.Conn }); ok {
 		accepted = wrapper.NetConn()
 	}

@@ -29,9 +29,10 @@ type Sink interface {
 	// Room says whether a message can be taken now. After false the sink calls
 	// Attachment.Ready once it can.
 	Room() bool
-	// Send takes one message of whole frames. The sink owns it, and calls
+	// Send takes one message of whole frames, which the sink owns. true says that
+	// it is written and the next may come; after false the sink calls
 	// Attachment.Ready when it can take the next.
-	Send(message []byte)
+	Send(message []byte) (written bool)
 }
 
 // AttachOptions say who attaches and from where.
@@ -264,8 +265,9 @@ func (s *Session) pump(a *Attachment, current bool) {
 	if m.streamed > 0 {
 		a.flow.sent(m.start, a.position.Offset, m.streamed, a.position != s.ring.End(), time.Now())
 	}
-	a.busy = true
-	a.sink.Send(m.frames)
+	if a.busy = !a.sink.Send(m.frames); !a.busy && a.position != s.ring.End() {
+		s.pump(a, current)
+	}
 }
 
 // due says whether a message for the attachment would have anything in it.

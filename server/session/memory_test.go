@@ -53,8 +53,8 @@ func TestSession_idleMemory(t *testing.T) {
 // discard is a viewer that has taken a message and not asked for the next.
 type discard struct{}
 
-func (discard) Room() bool  { return true }
-func (discard) Send([]byte) {}
+func (discard) Room() bool       { return true }
+func (discard) Send([]byte) bool { return false }
 
 // BenchmarkSession_Feed is the server's cost of one read of a PTY.
 func BenchmarkSession_Feed(b *testing.B) {

@@ -78,11 +78,12 @@ func (v *testViewer) Room() bool {
 	return !v.full
 }
 
-func (v *testViewer) Send(message []byte) {
+func (v *testViewer) Send(message []byte) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.inbox = append(v.inbox, message)
 	v.bytes += len(message)
+	return false
 }
 
 // waiting is how many bytes were sent and not taken.

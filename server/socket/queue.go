@@ -20,6 +20,10 @@ type queue struct {
 	frames []queued // guarded by mu
 	bytes  int      // guarded by mu
 	ended  bool     // nothing more is taken; guarded by mu
+	// patient wakes the writer for frames that wait for company; it runs while
+	// waiting is set.
+	patient *time.Timer // guarded by mu
+	waiting bool        // guarded by mu
 }
 
 type queued struct {
@@ -40,7 +44,53 @@ func (q *queue) nudge() {
 	}
 }
 
+// put queues a frame and tells the writer.
 func (q *queue) put(f wire.Frame, received time.Time) bool {
+	if !q.lay(f, received) {
+		return false
+	}
+	q.nudge()
+	return true
+}
+
+// soon queues a frame that waits a little for others to travel with.
+func (q *queue) soon(f wire.Frame) bool {
+	if !q.lay(f, time.Time{}) {
+		return false
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case q.waiting || q.ended:
+	case q.patient == nil:
+		q.waiting, q.patient = true, time.AfterFunc(patience, q.company)
+	default:
+		q.waiting = true
+		q.patient.Reset(patience)
+	}
+	return true
+}
+
+// company ends the wait of frames.
+func (q *queue) company() {
+	q.mu.Lock()
+	q.waiting = false
+	due := len(q.frames) > 0
+	q.mu.Unlock()
+	if due {
+		q.nudge()
+	}
+}
+
+// short says that what waits makes a small message, and that more may come.
+func (q *queue) short() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return !q.ended && q.bytes <= promptMessage
+}
+
+// lay queues a frame; somebody else tells the writer.
+func (q *queue) lay(f wire.Frame, received time.Time) bool {
 	cost := frameCost
 	switch f := f.(type) {
 	case *wire.Input:
@@ -60,7 +110,6 @@ func (q *queue) put(f wire.Frame, received time.Time) bool {
 	q.frames = append(q.frames, queued{f, received, cost})
 	q.bytes += cost
 	q.mu.Unlock()
-	q.nudge()
 	return true
 }
 
@@ -93,6 +142,9 @@ func (q *queue) encode(dst []byte, limit int, stamp func(wire.Frame, time.Time))
 func (q *queue) close(discard bool) {
 	q.mu.Lock()
 	q.ended = true
+	if q.patient != nil {
+		q.patient.Stop()
+	}
 	if discard {
 		q.frames, q.bytes = nil, 0
 	}

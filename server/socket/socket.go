@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/agent-helm/agent-helm/internal/untrusted"
@@ -28,6 +29,10 @@ const (
 	writeTimeout = wire.HeartbeatTimeout
 	// farewellTimeout is how long the last words may take.
 	farewellTimeout = 2 * time.Second
+	// promptMessage is the largest message that is written by who has it.
+	promptMessage = 2 << 10
+	// patience is how long a frame waits for others to travel with.
+	patience = 5 * time.Millisecond
 	// keptBuffer is the largest buffer that is kept for the next message.
 	keptBuffer = 256 << 10
 )
@@ -44,15 +49,27 @@ type Source interface {
 type Options struct {
 	// Queue bounds the control frames that wait, in bytes.
 	Queue int
+	// Eager says that the Source may be asked by whoever sends an input, and not
+	// only by the writer: one at a time, as ever.
+	Eager bool
 }
 
 // Socket is one connection.
 type Socket struct {
 	conn   *websocket.Conn
+	raw    syscall.RawConn // below conn; nil when it is not known
+	eager  bool
 	opened time.Time
 	queue  queue
 	delay  wire.Delay // owned by the reader
-	nonce  uint64     // owned by the writer
+	source Source     // set by Run
+
+	// out is held by who writes: most often the writer, and whoever has a small
+	// message while nothing else is being written.
+	out   sync.Mutex
+	begun bool   // the first message was written; guarded by out
+	nonce uint64 // guarded by out
+
 	// probe is the nonce of the last Probe that was not answered, 0 when there is
 	// none.
 	probe atomic.Uint64
@@ -75,7 +92,8 @@ var errSlow = server.Errorf(server.CodeTimeout, "the connection took nothing for
 // Accept takes the connection over from HTTP. The caller has checked Origin and
 // Host: no check is made here. After an error the answer has been written.
 func Accept(w http.ResponseWriter, r *http.Request, o Options) (*Socket, error) {
-	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
+	hijacked := &hijacking{ResponseWriter: w}
+	conn, err := websocket.Accept(hijacked, r, &websocket.AcceptOptions{
 		// The origin was compared with the configured ones, exactly, which is
 		// stricter than what this package would do (THREATS S-8).
 		InsecureSkipVerify: true,
@@ -87,7 +105,7 @@ func Accept(w http.ResponseWriter, r *http.Request, o Options) (*Socket, error) 
 		return nil, fmt.Errorf("accept websocket: %w", err)
 	}
 	conn.SetReadLimit(wire.MaxMessage)
-	s := &Socket{conn: conn, opened: time.Now()}
+	s := &Socket{conn: conn, raw: rawConn(hijacked.conn), eager: o.Eager, opened: time.Now()}
 	s.queue.init(o.Queue)
 	return s, nil
 }
@@ -96,9 +114,52 @@ func Accept(w http.ResponseWriter, r *http.Request, o Options) (*Socket, error) 
 // ending, nothing was queued. It never blocks.
 func (s *Socket) Send(f wire.Frame) bool { return s.queue.put(f, time.Time{}) }
 
-// SendInput queues an input that was received at a moment. What it waits here
-// is added to its age when it is written.
-func (s *Socket) SendInput(f wire.Input, received time.Time) bool { return s.queue.put(&f, received) }
+// SendSoon queues a control frame that may wait a few milliseconds for others
+// to travel with. Otherwise it is Send.
+func (s *Socket) SendSoon(f wire.Frame) bool { return s.queue.soon(f) }
+
+// SendInput queues an input that was received at a moment, or writes it at once
+// where that does not wait. What it waits here is added to its age when it is
+// written.
+func (s *Socket) SendInput(f wire.Input, received time.Time) bool {
+	if !s.queue.lay(&f, received) {
+		return false
+	}
+	if !s.WriteNow(nil) {
+		s.Wake()
+	}
+	return true
+}
+
+// WriteNow writes the control frames that wait and then a message of whole
+// frames, if that takes no time: the message is small, nobody else is writing,
+// and the system has room. false: nothing was done. It saves the way through
+// the writer, which is what an echo takes longest for.
+func (s *Socket) WriteNow(message []byte) bool {
+	if s.raw == nil || len(message) > promptMessage || !s.ready.Load() || !s.out.TryLock() {
+		return false
+	}
+	defer s.out.Unlock()
+	if !s.begun || !s.queue.short() || !writable(s.raw) {
+		return false
+	}
+	buffer := buffers.Get().(*bytes.Buffer) //nolint:forcetypeassert // the pool holds nothing else
+	buffer.Reset()
+	dst, _, err := s.queue.encode(buffer.AvailableBuffer(), messageSize, s.stamp)
+	if err == nil {
+		if dst = append(dst, message...); s.eager {
+			dst = s.source.Collect(dst, promptMessage)
+		}
+		if len(dst) > 0 {
+			err = s.conn.Write(context.Background(), websocket.MessageBinary, dst)
+		}
+	}
+	putBuffer(bytes.NewBuffer(dst))
+	if err != nil {
+		s.fail(fmt.Errorf("write: %w", err))
+	}
+	return true
+}
 
 // Wake tells the writer that its Source has something.
 func (s *Socket) Wake() { s.queue.nudge() }
@@ -144,7 +205,7 @@ func (s *Socket) Ready() {
 func (s *Socket) Run(ctx context.Context, source Source, take func(wire.Frame) error) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	s.fail = fail
+	s.fail, s.source = fail, source
 	s.silence = time.AfterFunc(wire.AuthTimeout, func() {
 		if s.ready.Load() {
 			fail(errSilent)
@@ -360,46 +421,58 @@ func (s *Socket) write(source Source) error {
 	})
 	deadline.Stop()
 	defer deadline.Stop()
-	first := true
 	for {
 		select {
 		case <-s.queue.wake:
 		case <-heartbeat.C:
+			s.out.Lock()
 			s.nonce++
-			s.queue.put(&wire.Ping{Nonce: s.nonce}, time.Time{})
+			nonce := s.nonce
+			s.out.Unlock()
+			s.queue.put(&wire.Ping{Nonce: nonce}, time.Time{})
 			continue
 		}
-		for {
-			buffer := buffers.Get().(*bytes.Buffer) //nolint:forcetypeassert // the pool holds nothing else
-			buffer.Reset()
-			dst := buffer.AvailableBuffer()
-			if first {
-				dst = wire.AppendPreamble(dst)
-			}
-			dst, ended, err := s.queue.encode(dst, messageSize, s.stamp)
-			if err != nil {
+		for more := true; more; {
+			var ended bool
+			var err error
+			if more, ended, err = s.writeMessage(source, deadline); ended || err != nil {
 				return err
-			}
-			if !ended && s.ready.Load() && len(dst) < messageSize {
-				dst = source.Collect(dst, messageSize)
-			}
-			if len(dst) == 0 || (first && len(dst) == len(wire.AppendPreamble(nil))) {
-				putBuffer(buffer)
-				if ended {
-					return nil
-				}
-				break
-			}
-			first = false
-			deadline.Reset(writeTimeout)
-			err = s.conn.Write(context.Background(), websocket.MessageBinary, dst)
-			deadline.Stop()
-			putBuffer(bytes.NewBuffer(dst))
-			if err != nil {
-				return fmt.Errorf("write: %w", err)
 			}
 		}
 	}
+}
+
+// writeMessage writes one message, if there is anything to write. ended says
+// that there will never be more.
+func (s *Socket) writeMessage(source Source, deadline *time.Timer) (more, ended bool, err error) {
+	s.out.Lock()
+	defer s.out.Unlock()
+	buffer := buffers.Get().(*bytes.Buffer) //nolint:forcetypeassert // the pool holds nothing else
+	buffer.Reset()
+	dst := buffer.AvailableBuffer()
+	if !s.begun {
+		dst = wire.AppendPreamble(dst)
+	}
+	before := len(dst)
+	if dst, ended, err = s.queue.encode(dst, messageSize, s.stamp); err != nil {
+		return false, false, err
+	}
+	if !ended && s.ready.Load() && len(dst) < messageSize {
+		dst = source.Collect(dst, messageSize)
+	}
+	if len(dst) == before {
+		putBuffer(buffer)
+		return false, ended, nil
+	}
+	s.begun = true
+	deadline.Reset(writeTimeout)
+	err = s.conn.Write(context.Background(), websocket.MessageBinary, dst)
+	deadline.Stop()
+	putBuffer(bytes.NewBuffer(dst))
+	if err != nil {
+		return false, false, fmt.Errorf("write: %w", err)
+	}
+	return true, false, nil
 }
 
 // stamp sets what a frame says of the moment it is written.

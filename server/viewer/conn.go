@@ -311,6 +311,9 @@ func (c *conn) pageFault(f *wire.Page, err error) error {
 // InputAck takes the holder's word to the viewer. One that does not read it is
 // closed: it will ask again.
 func (c *conn) InputAck(ack wire.InputAck) {
+	if ack.Status == wire.InputApplied && c.socket.SendSoon(&ack) {
+		return // the program's echo most often follows at once
+	}
 	if err := c.say(&ack); err != nil {
 		c.cancel(err)
 	}

@@ -73,9 +73,15 @@ func (s *slot) Room() bool {
 	return false
 }
 
-// Send takes a message.
-func (s *slot) Send(message []byte) {
+// Send takes a message, and writes it at once when nothing is in its way.
+func (s *slot) Send(message []byte) (written bool) {
 	o := s.outbox
+	o.mu.Lock()
+	alone := !s.closed && len(o.order) == 0
+	o.mu.Unlock()
+	if alone && o.socket.WriteNow(message) {
+		return true
+	}
 	o.mu.Lock()
 	closed := s.closed
 	if !closed {
@@ -87,6 +93,7 @@ func (s *slot) Send(message []byte) {
 	if !closed {
 		o.socket.Wake()
 	}
+	return false
 }
 
 // collect appends messages until dst has limit bytes. It runs on the writing
