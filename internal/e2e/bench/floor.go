@@ -311,6 +311,9 @@ func (b *bench) startFloor(program []string) (*floor, error) {
 		if err != nil {
 			return err
 		}
+		if len(address) == 0 {
+			return errors.New("the address is not written yet")
+		}
 		f.url = string(address)
 		_, err = os.Stat(socket)
 		return err

@@ -10,9 +10,12 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
+	"syscall"
 	"time"
 
 	"github.com/agent-helm/agent-helm/internal/e2e"
@@ -25,7 +28,8 @@ type bench struct {
 	flood  int // bytes
 	full   bool
 	report *report
-	clean  []func()
+	mu     sync.Mutex
+	clean  []func() // guarded by mu
 	failed bool
 	crowds int // tokens made for crowds, whose names differ
 }
@@ -48,6 +52,12 @@ func main() {
 	flag.Parse()
 
 	b := &bench{rounds: *rounds, keys: *keys, flood: *flood << 20, full: *full, report: newReport()}
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, syscall.SIGINT, syscall.SIGTERM)
+	go func() {
+		// Holders outlive whoever started them.
+		b.Fatal("stopped by ", <-interrupted)
+	}()
 	if err := b.run(*only); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		b.cleanup()
@@ -117,12 +127,22 @@ func (b *bench) write(out, doc string) error {
 func (b *bench) Helper() {}
 
 // Cleanup has a function run after the present measurement.
-func (b *bench) Cleanup(f func()) { b.clean = append(b.clean, f) }
+func (b *bench) Cleanup(f func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.clean = append(b.clean, f)
+}
 
 func (b *bench) cleanup() {
-	for len(b.clean) > 0 {
+	for {
+		b.mu.Lock()
+		if len(b.clean) == 0 {
+			b.mu.Unlock()
+			return
+		}
 		last := b.clean[len(b.clean)-1]
 		b.clean = b.clean[:len(b.clean)-1]
+		b.mu.Unlock()
 		last()
 	}
 }
