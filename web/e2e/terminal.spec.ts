@@ -258,6 +258,40 @@ test.describe('a finger', () => {
     await context.close()
   })
 
+  test('finds no line twice after the screen grew over what had scrolled off', async ({ browser, stack }) => {
+    const id = await stack.session('finger-grown', '/bin/sh')
+    await stack.helm('send', id, 'for i in $(seq 1 200); do echo "old-$i-"; done')
+    const { page, context } = await phoneOn(browser, stack, 'finger-grown')
+    await shows(page, 'old-200-')
+    await send(page, 'echo $((80 + 1))-grown')
+    await shows(page, '81-grown')
+    await stack.eventually('the phone has the size', async () => {
+      const session = (await stack.api('GET', `/api/sessions/${id}`)) as { rows: number }
+      return session.rows > 24
+    })
+    await expect
+      .poll(() => page.locator('.xterm-screen:not(.term-frozen) .xterm-rows > div').count(), {
+        timeout: patience,
+      })
+      .toBeGreaterThan(24)
+    const finger = await Finger.of(page)
+    const numbers = () =>
+      page.evaluate(() =>
+        [
+          ...document.querySelectorAll(
+            '.term-history-row, .xterm-screen:not(.term-frozen) .xterm-rows > div',
+          ),
+        ].flatMap((row) => [...(/^old-(\d+)-/.exec(row.textContent ?? '')?.slice(1) ?? [])].map(Number)),
+      )
+    const box = (await page.locator('.term-container').boundingBox())!
+    await expect(async () => {
+      await finger.drag(box.x + box.width / 2, box.y + 30, box.y + box.height - 30)
+      expect((await numbers())[0]).toBe(1)
+    }).toPass({ timeout: patience, intervals: [0] })
+    expect(await numbers()).toEqual(Array.from({ length: 200 }, (_, i) => i + 1))
+    await context.close()
+  })
+
   test('held long selects a word, and a tap gives it up', async ({ browser, stack }) => {
     await Recorder.start(stack, 'finger-select', 'chosen-word and more\r\n')
     const { page, context } = await phoneOn(browser, stack, 'finger-select')
