@@ -454,7 +454,7 @@ func (c *connection) writeNow(frame wire.Frame) bool {
 		}
 		return true
 	})
-	c.rest = append(batch[:0], batch[n:]...)
+	c.rest = batch[:copy(batch, batch[n:])]
 	if len(c.rest) > 0 {
 		c.signal()
 	}
