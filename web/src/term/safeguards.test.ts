@@ -108,6 +108,17 @@ describe('a resize', () => {
     expect(term.buffer.active.length).toBe(4)
   })
 
+  it('over half of a wide character fails, and what comes next is drawn', async () => {
+    open(6, 1, 20)
+    await write('\x1b[1Kabc漢字漢字漢漢字漢字漢abc\x1b[@')
+    screen.resize(5, 2)
+    await write('\x1b[A\r\n\x1b[D\x1b[@\x1b[2C\x1b[@')
+    expect(screen.resize(6, 2)).toBe(false)
+    expect([term.cols, term.rows, text()]).toEqual([6, 2, ''])
+    expect(await write('next')).toBe(true)
+    expect(text()).toBe('next')
+  })
+
   it('that fails leaves an empty terminal of that size, which draws on', async () => {
     const sizes: string[] = []
     term.onResize(({ cols, rows }) => sizes.push(`${cols}x${rows}`))
