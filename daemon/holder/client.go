@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/agent-helm/agent-helm/daemon"
 	"github.com/agent-helm/agent-helm/internal/buildinfo"
 	"github.com/agent-helm/agent-helm/internal/untrusted"
@@ -137,6 +139,36 @@ func (c *Client) Send(frames ...wire.Frame) error {
 		return fmt.Errorf("send to holder: %w", err)
 	}
 	return nil
+}
+
+// TrySend is Send if that does not wait. false: nothing was sent.
+func (c *Client) TrySend(frames ...wire.Frame) bool {
+	if !c.sending.TryLock() {
+		return false
+	}
+	defer c.sending.Unlock()
+	encoded, err := wire.AppendAll(c.buffer, frames...)
+	if err != nil {
+		return false
+	}
+	c.buffer = encoded[:0]
+	raw, err := c.conn.SyscallConn()
+	if err != nil {
+		return false
+	}
+	n := 0
+	err = raw.Write(func(fd uintptr) bool {
+		if written, err := unix.Write(int(fd), encoded); err == nil {
+			n = written
+		}
+		return true
+	})
+	if n > 0 && n < len(encoded) {
+		// No system divides so little; if one does, the frame is sent again on
+		// the next connection.
+		c.conn.Close()
+	}
+	return err == nil && n > 0
 }
 
 // Receive waits for the next frame, which owns its bytes. Replies to Call are

@@ -461,6 +461,26 @@ func (c *connection) writeNow(frame wire.Frame) bool {
 	return true
 }
 
+// shrink gives up the buffers that a flood left behind.
+func (s *session) shrink() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.connections {
+		if !c.out.TryLock() {
+			continue // it is in use
+		}
+		if len(c.rest) == 0 {
+			c.rest = nil
+		}
+		c.out.Unlock()
+		c.mu.Lock()
+		if len(c.control) == 0 {
+			c.control = nil
+		}
+		c.mu.Unlock()
+	}
+}
+
 func (c *connection) takeControl(batch []byte) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()

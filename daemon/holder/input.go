@@ -71,6 +71,8 @@ type inputItem struct {
 	arrived time.Time
 	// begun: the PTY accepted a byte; from here on it is finished whatever happens.
 	begun bool
+	// rest is what is left to write of an input that has begun; nil before.
+	rest []byte
 }
 
 func (i *inputItem) late(now time.Time) bool {
@@ -78,8 +80,8 @@ func (i *inputItem) late(now time.Time) bool {
 }
 
 // inputs applies every input at most once, in order, none too late, and never
-// one inside another (DESIGN §3 "Input"). One goroutine, run, writes; all other
-// methods return at once.
+// one inside another (DESIGN §3 "Input"). One goroutine, run, writes, but for
+// keys that add writes while run has nothing; all other methods return at once.
 type inputs struct {
 	// Static.
 	sink  inputSink
@@ -96,8 +98,11 @@ type inputs struct {
 	queue   []*inputItem
 	queued  int // bytes in queue
 	current *inputItem
-	ended   bool
-	stuck   bool // for rules.blocked; only run writes it
+	writing bool // somebody writes: run, or add for an input that is taken at once
+	// handed is the current input when add leaves the rest of it to run.
+	handed *inputItem
+	ended  bool
+	stuck  bool // for rules.blocked; only run writes it
 }
 
 func newInputs(sink inputSink, rules inputRules) *inputs {
@@ -108,24 +113,69 @@ func newInputs(sink inputSink, rules inputRules) *inputs {
 	}
 }
 
-// add takes an input, or says at once why not. age is its age on arrival.
+// add takes an input, or says at once why not. age is its age on arrival. Keys
+// that the PTY takes at once are written here, without the way through run.
 func (w *inputs) add(frame *wire.Input, age time.Duration, target ackTarget) {
+	if item := w.queueUp(frame, age, target); item != nil {
+		w.writeNow(item)
+	}
+}
+
+// queueUp queues an input, and returns it instead when it may be written now.
+func (w *inputs) queueUp(frame *wire.Input, age time.Duration, target ackTarget) *inputItem {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if seq, status, refused := w.admit(frame, target); refused {
 		target.sendAck(wire.InputAck{Client: frame.Client, Seq: seq, Status: status})
-		return
+		return nil
 	}
 	client := w.clients[frame.Client]
 	if frame.Seq <= client.applied+client.pending {
-		return // it waits already; the answer goes to where the client speaks now
+		return nil // it waits already; the answer goes to where the client speaks now
 	}
 	client.pending++
-	w.queue = append(w.queue, &inputItem{
+	item := &inputItem{
 		client: client, seq: frame.Seq, kind: frame.Kind, data: frame.Data, age: age, arrived: time.Now(),
-	})
+	}
+	_, prompt := w.sink.(promptSink)
+	typed := frame.Kind == wire.InputBytes || frame.Kind == wire.InputKeys
+	if prompt && typed && !w.writing && !w.stuck && len(w.queue) == 0 && len(w.replies) == 0 && len(w.urgent) == 0 && !item.late(item.arrived) {
+		w.writing, w.current = true, item
+		return item
+	}
+	w.queue = append(w.queue, item)
 	w.queued += len(frame.Data)
 	w.signal()
+	return nil
+}
+
+// writeNow writes an input that is the current one. What the PTY does not take
+// at once is left to run.
+func (w *inputs) writeNow(item *inputItem) {
+	data, err := w.rules.encode(item.kind, item.data)
+	if err != nil {
+		w.finish(item, wire.InputInvalid)
+		return
+	}
+	n := w.sink.(promptSink).TryWrite(data[:min(len(data), writeStep)]) //nolint:forcetypeassert // queueUp looked
+	if n == len(data) {
+		w.finish(item, wire.InputApplied)
+		return
+	}
+	w.mu.Lock()
+	item.begun, item.rest = n > 0, data[n:]
+	if item.begun && item.client.asked {
+		w.answerRetired(item.client, item.seq)
+	}
+	ended := w.ended
+	if !ended {
+		w.handed = item
+		w.signal()
+	}
+	w.mu.Unlock()
+	if ended {
+		w.finish(item, wire.InputEnded)
+	}
 }
 
 // admit says whether an input may be queued, or the answer it gets instead.
@@ -283,19 +333,25 @@ func (w *inputs) end() {
 	}
 	w.ended = true
 	close(w.done)
+	if item := w.handed; item != nil {
+		w.handed, w.current, w.writing = nil, nil, false
+		item.client.pending--
+		item.client.target.sendAck(wire.InputAck{Client: item.client.id, Seq: item.seq, Status: wire.InputEnded})
+	}
 	w.drop(func(*inputItem) bool { return true }, func(i *inputItem) wire.InputAck {
 		return wire.InputAck{Client: i.client.id, Seq: i.seq, Status: wire.InputEnded}
 	})
 	_ = w.sink.SetWriteDeadline(time.Unix(1, 0)) // a closed PTY refuses by itself
 }
 
-// run writes until end. It is the only goroutine that writes to the sink.
+// run writes until end, whatever may have to wait for the sink.
 func (w *inputs) run() {
 	for {
 		item, own := w.next()
 		switch {
 		case own != nil:
 			w.write(&inputItem{begun: true}, own)
+			w.rest()
 		case item != nil:
 			w.finish(item, w.apply(item))
 		default:
@@ -313,7 +369,9 @@ func (w *inputs) next() (item *inputItem, own []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
-	case w.ended:
+	case w.handed != nil:
+		item, w.handed = w.handed, nil
+	case w.ended, w.writing:
 	case len(w.replies) > 0:
 		own, w.replies = w.replies, nil
 	case len(w.urgent) > 0:
@@ -328,11 +386,22 @@ func (w *inputs) next() (item *inputItem, own []byte) {
 		w.queued -= len(item.data)
 		w.current = item
 	}
+	w.writing = w.writing || item != nil || own != nil
 	return item, own
+}
+
+// rest says that nobody writes.
+func (w *inputs) rest() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.writing = false
 }
 
 // apply writes one input and says what became of it.
 func (w *inputs) apply(item *inputItem) wire.InputStatus {
+	if item.rest != nil {
+		return w.write(item, item.rest)
+	}
 	data, err := w.rules.encode(item.kind, item.data)
 	if err != nil {
 		return wire.InputInvalid
@@ -426,7 +495,10 @@ func (w *inputs) setStuck(stuck bool) {
 func (w *inputs) finish(item *inputItem, status wire.InputStatus) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.current = nil
+	w.current, w.writing = nil, false
+	if len(w.queue) > 0 || len(w.replies) > 0 || len(w.urgent) > 0 {
+		w.signal() // it may have come while run was not the one who writes
+	}
 	client := item.client
 	client.pending--
 	if status == wire.InputApplied {

@@ -272,6 +272,7 @@ func (s *session) keep(listener *socket) {
 			reapOrphans(s.process.PID())
 			if last := s.lastBusy.Load(); last > freed && time.Since(time.Unix(0, last)) > housekeeping {
 				freed = time.Now().UnixNano()
+				s.shrink()
 				debug.FreeOSMemory()
 			}
 			if rebound := s.rebind(listener); rebound != nil {

@@ -21,6 +21,8 @@ const (
 	maxWaitingBytes = 1 << 20
 	// answerTime is how long an input is kept to be repeated.
 	answerTime = 6 * wire.InputLifetime
+	// promptInput is the largest input that the link's reader sends itself.
+	promptInput = 1 << 10
 )
 
 // waiting is a frame for the holder. Inputs and retirements stay until they
@@ -38,9 +40,13 @@ type inputQueue struct {
 	// wake is signalled (capacity 1) when there is something to send.
 	wake chan struct{}
 
-	mu    sync.Mutex
-	list  []*waiting
-	bytes int
+	mu     sync.Mutex
+	list   []*waiting
+	bytes  int
+	prompt promptSender // see open
+	opened time.Time
+	// taken counts what next has given out and sentOne has not seen sent yet.
+	taken int
 }
 
 func newInputQueue() *inputQueue { return &inputQueue{wake: make(chan struct{}, 1)} }
@@ -50,6 +56,26 @@ func inputBytes(f wire.Frame) int {
 		return len(input.Data)
 	}
 	return 0
+}
+
+// promptSender is a connection to a holder that takes little at once.
+type promptSender interface{ TrySend(...wire.Frame) bool }
+
+// open says over which connection inputs may be sent at once; nil for none.
+func (q *inputQueue) open(conn promptSender, opened time.Time) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.prompt, q.opened = conn, opened
+}
+
+// sendNow sends an input that was just queued, if nothing is before it. The
+// mutex is held.
+func (q *inputQueue) sendNow(w *waiting) bool {
+	if q.prompt == nil || q.taken > 0 || len(q.list) > 1 && !q.list[len(q.list)-2].sent || inputBytes(w.frame) > promptInput {
+		return false
+	}
+	w.sent = q.prompt.TrySend(forHolder(w, time.Now(), q.opened))
+	return w.sent
 }
 
 // add queues a frame; false says that the queue is full and nothing was done.
@@ -69,8 +95,12 @@ func (q *inputQueue) add(f wire.Frame, arrived time.Time) bool {
 	if len(q.list) >= limit || isInput && q.bytes > 0 && q.bytes+inputBytes(f) > maxWaitingBytes {
 		return false
 	}
-	q.list = append(q.list, &waiting{frame: f, arrived: arrived, answers: isInput || isRetire})
+	w := &waiting{frame: f, arrived: arrived, answers: isInput || isRetire}
+	q.list = append(q.list, w)
 	q.bytes += inputBytes(f)
+	if isInput && q.sendNow(w) {
+		return true
+	}
 	select {
 	case q.wake <- struct{}{}:
 	default:
@@ -88,12 +118,20 @@ func (q *inputQueue) next() *waiting {
 			continue
 		}
 		w.sent = true
+		q.taken++
 		if !w.answers {
 			q.remove(i)
 		}
 		return w
 	}
 	return nil
+}
+
+// sentOne says that what next gave out is on its way.
+func (q *inputQueue) sentOne() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.taken--
 }
 
 // remove is called with the mutex held.
@@ -106,6 +144,7 @@ func (q *inputQueue) remove(i int) {
 func (q *inputQueue) repeat() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.taken = 0
 	for _, w := range q.list {
 		w.sent = false
 	}
@@ -257,6 +296,7 @@ func (s *session) exchange(ctx context.Context, conn Conn) error {
 		return conn.Close()
 	})
 	group.Go(func() error { return s.sendInputs(ctx, conn, opened) })
+	defer s.inputs.open(nil, opened)
 	group.Go(func() error {
 		for {
 			f, err := conn.Receive()
@@ -272,6 +312,8 @@ func (s *session) exchange(ctx context.Context, conn Conn) error {
 }
 
 func (s *session) sendInputs(ctx context.Context, conn Conn, opened time.Time) error {
+	prompt, _ := conn.(promptSender)
+	s.inputs.open(prompt, opened)
 	for {
 		w := s.inputs.next()
 		if w == nil {
@@ -285,6 +327,7 @@ func (s *session) sendInputs(ctx context.Context, conn Conn, opened time.Time) e
 		if err := conn.Send(forHolder(w, time.Now(), opened)); err != nil {
 			return fmt.Errorf("write to holder: %w", err)
 		}
+		s.inputs.sentOne()
 	}
 }
 

@@ -61,6 +61,8 @@ type lane struct {
 	// offset up to which the socket has taken the stream.
 	wrote     chan struct{}
 	confirmed uint64
+	// told is what of it the holder was last told of.
+	told uint64
 	// over says that the stream's end was taken.
 	over bool
 }

@@ -166,6 +166,8 @@ func (b *outbox) wrote(reports []written) {
 			continue
 		}
 		l.confirmed = max(l.confirmed, report.offset)
-		l.signalWrote()
+		if l.over || l.confirmed-l.told >= ackBytes || l.bytes >= lagBytes {
+			l.signalWrote()
+		}
 	}
 }

@@ -189,7 +189,7 @@ func (b *outbox) begin(l *lane, position wire.Position) uint64 {
 	}
 	l.segments, l.onTheWay = nil, 0
 	l.generation++
-	l.sent, l.confirmed, l.over = position, position.Offset, false
+	l.sent, l.confirmed, l.told, l.over = position, position.Offset, position.Offset, false
 	b.wake()
 	return l.generation
 }
@@ -296,12 +296,16 @@ func (l *lane) signalWrote() {
 	}
 }
 
-// confirmedOffset is how far the socket has taken a lane's stream, and whether
-// that is all there will ever be.
-func (b *outbox) confirmedOffset(l *lane, generation uint64) (offset uint64, over, current bool) {
+// due is how far the socket has taken a lane's stream, if its holder is to be
+// told now: when that is much more than it knows, or all there will ever be.
+func (b *outbox) due(l *lane, generation uint64) (offset uint64, due bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return l.confirmed, l.over, l.generation == generation && !l.closed
+	if l.generation != generation || l.closed || l.confirmed <= l.told || l.confirmed-l.told < ackBytes && !l.over {
+		return l.told, false
+	}
+	l.told = l.confirmed
+	return l.told, true
 }
 
 // lagging says that a lane is so far behind that a State is quicker.

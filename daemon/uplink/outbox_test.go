@@ -214,7 +214,7 @@ func TestOutbox_SkipDropsWhatWaits(t *testing.T) {
 	if s, ok := frames[1].(*wire.State); !ok || s.Handle != 7 {
 		t.Errorf("after the gap comes %T", frames[1])
 	}
-	if offset, _, current := b.confirmedOffset(l, generation); !current || offset < 100+128<<10+1000 {
+	if offset, due := b.due(l, generation); !due || offset < 100+128<<10+1000 {
 		t.Errorf("the holder is told of %d only", offset)
 	}
 	if _, ok := frames[2].(*wire.Ping); !ok {
@@ -262,7 +262,7 @@ func TestOutbox_BeginForgetsTheOldStream(t *testing.T) {
 	if b.window.outstanding != 0 || l.bytes != 0 || l.onTheWay != 0 {
 		t.Errorf("%d on the way, %d waiting", b.window.outstanding, l.bytes)
 	}
-	if _, _, current := b.confirmedOffset(l, old); current {
+	if _, due := b.due(l, old); due {
 		t.Error("the old stream would acknowledge to its holder")
 	}
 }

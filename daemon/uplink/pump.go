@@ -113,7 +113,6 @@ func (p *pump) confirm(ctx context.Context, conn Conn, attach *wire.HolderAttach
 	if err := conn.Send(attach); err != nil {
 		return fmt.Errorf("attach to holder: %w", err)
 	}
-	var last uint64
 	skipping := false
 	for {
 		again := *attach
@@ -136,14 +135,13 @@ func (p *pump) confirm(ctx context.Context, conn Conn, attach *wire.HolderAttach
 		case <-ctx.Done():
 			return nil
 		}
-		offset, over, current := box.confirmedOffset(lane, p.generation)
-		if !current || offset <= last || offset-last < ackBytes && !over {
+		offset, due := box.due(lane, p.generation)
+		if !due {
 			continue
 		}
 		if err := conn.Send(&wire.Ack{Offset: offset}); err != nil {
 			return fmt.Errorf("acknowledge to holder: %w", err)
 		}
-		last = offset
 	}
 }
 
