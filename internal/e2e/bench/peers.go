@@ -8,7 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/coder/websocket"
@@ -27,7 +29,7 @@ func echoOverFloor(ctx context.Context, conn *websocket.Conn, key byte) error {
 // echoPeers are the installed programs of the same kind, ready to echo.
 func (b *bench) echoPeers() []echoer {
 	var out []echoer
-	for name, start := range map[string]func() (echoer, error){"ttyd": b.ttyd, "tmux": b.tmux, "ssh": b.ssh} {
+	for name, start := range map[string]func() (echoer, error){"ttyd": b.ttyd, "tmux": b.tmux, "ssh": b.ssh, "mosh": b.mosh} {
 		peer, err := start()
 		if err != nil {
 			b.report.skip(fmt.Sprintf("%s: %v", name, err))
@@ -35,7 +37,6 @@ func (b *bench) echoPeers() []echoer {
 		}
 		out = append(out, peer)
 	}
-	b.report.skip("mosh: speaks UDP to a terminal of its own; not driven by this program")
 	slices.SortFunc(out, func(a, b echoer) int { return strings.Compare(a.name, b.name) })
 	return out
 }
@@ -117,7 +118,10 @@ func (b *bench) tmuxReconnect(output int) (float64, error) {
 	b.Cleanup(func() { os.RemoveAll(dir) })
 	tmux := func(args ...string) *exec.Cmd {
 		command := exec.Command(path, append([]string{"-S", dir + "/socket", "-f", "/dev/null"}, args...)...)
-		command.Env = append(os.Environ(), "TERM=xterm-256color")
+		if command.Env == nil {
+			command.Env = os.Environ()
+		}
+		command.Env = append(command.Env, "TERM=xterm-256color")
 		return command
 	}
 	status := dir + "/status"
@@ -167,6 +171,42 @@ func (b *bench) tmuxReconnect(output int) (float64, error) {
 	return float64(time.Since(began).Microseconds()) / 1000, nil
 }
 
+// mosh is measured without its prediction, which shows a key before the program has it.
+func (b *bench) mosh() (echoer, error) {
+	server, err := exec.LookPath("mosh-server")
+	if err != nil {
+		return echoer{}, errNotInstalled
+	}
+	client, err := exec.LookPath("mosh-client")
+	if err != nil {
+		return echoer{}, errNotInstalled
+	}
+	start := exec.Command(server, append([]string{"new", "-i", "127.0.0.1", "--"}, self("echo")...)...)
+	start.Env = append(os.Environ(), "LC_ALL=C.UTF-8", "TERM=xterm-256color")
+	said, err := start.CombinedOutput()
+	if err != nil {
+		return echoer{}, fmt.Errorf("mosh-server: %w", err)
+	}
+	var port, key string
+	for line := range strings.Lines(string(said)) {
+		if rest, ok := strings.CutPrefix(line, "MOSH CONNECT "); ok {
+			port, key, _ = strings.Cut(strings.TrimSpace(rest), " ")
+		}
+		if _, rest, ok := strings.Cut(line, "detached, pid = "); ok {
+			// It waits for its client for ever otherwise.
+			if pid, err := strconv.Atoi(strings.TrimRight(rest, "]\n ")); err == nil {
+				b.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGTERM) })
+			}
+		}
+	}
+	if key == "" {
+		return echoer{}, errors.New("mosh-server did not say how to connect")
+	}
+	command := exec.Command(client, "127.0.0.1", port)
+	command.Env = append(os.Environ(), "MOSH_KEY="+key, "MOSH_PREDICTION_DISPLAY=never", "LC_ALL=C.UTF-8")
+	return b.inPTY("mosh", command)
+}
+
 // ssh is measured where it reaches this machine without asking.
 func (b *bench) ssh() (echoer, error) {
 	path, err := exec.LookPath("ssh")
@@ -181,7 +221,10 @@ func (b *bench) ssh() (echoer, error) {
 }
 
 func (b *bench) inPTY(name string, command *exec.Cmd) (echoer, error) {
-	command.Env = append(os.Environ(), "TERM=xterm-256color")
+	if command.Env == nil {
+		command.Env = os.Environ()
+	}
+	command.Env = append(command.Env, "TERM=xterm-256color")
 	terminal, err := pty.StartWithSize(command, &pty.Winsize{Rows: 24, Cols: 80})
 	if err != nil {
 		return echoer{}, err
