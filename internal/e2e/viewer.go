@@ -463,17 +463,32 @@ func (s *Stream) takeInputAck(f *wire.InputAck) {
 		}
 		s.pending, s.client, s.seq, s.retiring = nil, newClient(), 0, false
 	case wire.InputGap:
-		// An earlier one was lost between server and holder: all again, in order.
+		// An earlier one was lost between server and holder.
 		for len(s.pending) > 0 && s.pending[0].seq <= f.Seq {
 			s.pending = s.pending[1:]
 			s.applied++
 		}
-		s.resumeInput()
+		s.fillGap()
 	case wire.InputHostOffline:
 		// Tried again while it is young enough.
+	case wire.InputUnknownClient:
+		if len(s.pending) > 0 && s.pending[0].seq == 1 {
+			s.fillGap() // it was the first that was lost
+			return
+		}
+		s.retire("unknown client")
+		s.viewer.send(&wire.Retire{Handle: s.handle, Client: s.client})
 	default:
 		s.retire(fmt.Sprintf("status %d", f.Status))
 		s.viewer.send(&wire.Retire{Handle: s.handle, Client: s.client})
+	}
+}
+
+// fillGap sends all that is pending again, in order. Every input behind the gap
+// is refused with it, so only the first answer of a moment counts.
+func (s *Stream) fillGap() {
+	if time.Since(s.sent) > firstPatience/4 {
+		s.resumeInput()
 	}
 }
 

@@ -214,7 +214,9 @@ type Input struct {
 type InputStatus uint8
 
 // Outcomes of an input. Every one but InputApplied means that nothing of it was
-// written, and that the sender retires its client id.
+// written. After InputGap, InputHostOffline, and InputUnknownClient while its
+// first input is still unanswered, the sender repeats what is pending, in order,
+// as long as it is young enough; after any other it retires its client id.
 const (
 	InputApplied       InputStatus = 0 // the last byte was accepted by the PTY, now or earlier
 	InputGap           InputStatus = 1 // an earlier input is missing; Seq is the last one applied

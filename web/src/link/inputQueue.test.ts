@@ -115,8 +115,8 @@ describe('InputQueue/connected', () => {
     expect(returned).toMatchObject([{ text: 'c', reason: 'blocked' }])
   })
 
-  it('fills a gap, unless what is missing is not here', () => {
-    const { queue, sent, retired, applied, type } = setup()
+  it('fills a gap once a moment, unless what is missing is not here', () => {
+    const { queue, sent, retired, applied, type, pass } = setup()
     queue.opened('')
     const first = type('a')
     type('b')
@@ -125,7 +125,24 @@ describe('InputQueue/connected', () => {
     queue.acked('client-1', 1, inputStatus.gap)
     expect(applied).toEqual([first])
     expect(sent.map(({ seq }) => seq)).toEqual([2, 3])
+    queue.acked('client-1', 1, inputStatus.gap)
+    expect(sent).toHaveLength(2)
+    pass(250)
+    queue.acked('client-1', 1, inputStatus.gap)
+    expect(sent).toHaveLength(4)
     queue.acked('client-1', 0, inputStatus.gap)
+    expect(retired).toEqual(['client-1'])
+  })
+
+  it('sends the first input again when the holder does not know its client', () => {
+    const { queue, sent, retired, type } = setup()
+    queue.opened('')
+    type('a')
+    type('b')
+    queue.acked('client-1', 2, inputStatus.unknownClient)
+    expect(sent.map(({ seq }) => seq)).toEqual([1, 2, 1, 2])
+    queue.acked('client-1', 1, inputStatus.applied)
+    queue.acked('client-1', 2, inputStatus.unknownClient)
     expect(retired).toEqual(['client-1'])
   })
 

@@ -114,6 +114,9 @@ const firstPatience = 1000
 const lastPatience = 4000
 const resendBytes = 16 << 10
 
+/** The shortest time between two fillings of a gap, in milliseconds. */
+const gapPause = 250
+
 const reasons: Record<number, ReturnReason> = {
   [inputStatus.late]: 'late',
   [inputStatus.blocked]: 'blocked',
@@ -141,6 +144,7 @@ export class InputQueue {
   private nextId = 1
   private timer: ReturnType<typeof setTimeout> | undefined
   private patience = firstPatience
+  private filledAt = -gapPause
   private disposed = false
 
   constructor(private readonly options: InputQueueOptions) {
@@ -279,6 +283,17 @@ export class InputQueue {
     else for (const item of items) this.send(this.active, item)
   }
 
+  /**
+   * An input was lost between server and holder: all again, in order. Every input behind the gap is refused with it, so
+   * only the first answer of a moment counts.
+   */
+  private fillGap(): void {
+    const now = this.options.now()
+    if (now - this.filledAt < gapPause) return
+    this.filledAt = now
+    this.sendAgain()
+  }
+
   /** The attachment is gone; whether what was sent has arrived is not known. */
   closed(): void {
     if (!this.open) return
@@ -369,14 +384,15 @@ export class InputQueue {
 
   private refused(batch: Batch, seq: number, status: number): void {
     const reason = reasons[status] ?? 'refused'
-    if (status === inputStatus.gap) {
-      // An earlier one was lost between server and holder: all again, in order.
-      this.applyUpTo(batch, seq)
-      if (batch !== this.active) return
-      if (batch.items[0]?.seq === seq + 1) this.sendAgain()
-      else this.retireActive(reason) // what is missing is not here either
+    if (status === inputStatus.gap) this.applyUpTo(batch, seq)
+    // A holder that does not know a client lacks its first input.
+    const missing = { [inputStatus.gap]: seq + 1, [inputStatus.unknownClient]: 1 }[status]
+    if (missing !== undefined && batch === this.active && batch.items[0]?.seq === missing) {
+      this.fillGap()
       return
     }
+    // The rest of a retired batch is told by the answer to Retire.
+    if (status === inputStatus.gap && batch !== this.active) return
     for (const item of batch.items) {
       if (item.seq !== seq) continue
       if (status === inputStatus.hostOffline) item.turnedAway++
