@@ -108,7 +108,9 @@ func (s *scanner) scan(dst, src []byte) []byte {
 			}
 			if src[0] == 0x05 {
 				if s.rules.control(0x05) {
-					dst = s.part(dst)
+					// NUL in its place keeps apart what it kept apart: a letter
+					// and a mark, or the bytes of a character.
+					dst = append(dst, 0)
 				} else {
 					dst = append(dst, 0x05)
 				}
