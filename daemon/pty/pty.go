@@ -30,6 +30,9 @@ type Options struct {
 	Cols, Rows uint16
 }
 
+// fewBytes is the size of a read below which Read does not look for more.
+const fewBytes = 128
+
 // Process is a program on its pseudo-terminal. Read belongs to one goroutine,
 // Write to another; the remaining methods may be called by any.
 type Process struct {
@@ -161,6 +164,9 @@ func (p *Process) Read(b []byte) (int, error) {
 				return true
 			}
 			n += m
+			if n < fewBytes {
+				return true // a keystroke's echo; its way is short
+			}
 		}
 		return true
 	})

@@ -328,7 +328,9 @@ func (b *outbox) acknowledge(l *lane, offset uint64) {
 	}
 	if done > 0 {
 		l.segments = slices.Delete(l.segments, 0, done)
-		b.wake()
+		if len(b.fresh) > 0 || len(b.active) > 0 {
+			b.wake() // they may have waited for the window
+		}
 	}
 }
 
