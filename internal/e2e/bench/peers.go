@@ -19,11 +19,12 @@ import (
 	"github.com/agent-helm/agent-helm/internal/e2e"
 )
 
-func echoOverFloor(ctx context.Context, conn *websocket.Conn, key byte) error {
+func echoOverFloor(ctx context.Context, conn *websocket.Conn, key byte) (time.Time, error) {
 	if err := conn.Write(ctx, websocket.MessageBinary, []byte{key}); err != nil {
-		return err
+		return time.Time{}, err
 	}
-	return until(ctx, conn, string(key))
+	err := until(ctx, conn, string(key))
+	return time.Now(), err
 }
 
 // echoPeers are the installed programs of the same kind, ready to echo.
@@ -35,6 +36,7 @@ func (b *bench) echoPeers() []echoer {
 			b.report.skip(fmt.Sprintf("%s: %v", name, err))
 			continue
 		}
+		peer.peer = true
 		out = append(out, peer)
 	}
 	slices.SortFunc(out, func(a, b echoer) int { return strings.Compare(a.name, b.name) })
@@ -77,11 +79,12 @@ func (b *bench) ttyd() (echoer, error) {
 	if err := until(ctx, conn, "ready"); err != nil {
 		return echoer{}, err
 	}
-	return echoer{name: "ttyd", key: func(ctx context.Context, key byte) error {
+	return echoer{name: "ttyd", key: func(ctx context.Context, key byte) (time.Time, error) {
 		if err := conn.Write(ctx, websocket.MessageBinary, []byte{'0', key}); err != nil {
-			return err
+			return time.Time{}, err
 		}
-		return until(ctx, conn, string(key))
+		err := until(ctx, conn, string(key))
+		return time.Now(), err
 	}}, nil
 }
 
@@ -118,10 +121,7 @@ func (b *bench) tmuxReconnect(output int) (float64, error) {
 	b.Cleanup(func() { os.RemoveAll(dir) })
 	tmux := func(args ...string) *exec.Cmd {
 		command := exec.Command(path, append([]string{"-S", dir + "/socket", "-f", "/dev/null"}, args...)...)
-		if command.Env == nil {
-			command.Env = os.Environ()
-		}
-		command.Env = append(command.Env, "TERM=xterm-256color")
+		command.Env = append(os.Environ(), "TERM=xterm-256color")
 		return command
 	}
 	status := dir + "/status"
@@ -229,7 +229,7 @@ func (b *bench) inPTY(name string, command *exec.Cmd) (echoer, error) {
 	if err != nil {
 		return echoer{}, err
 	}
-	arrived := make(chan byte, 1<<16)
+	arrived := make(chan arrival, 1<<16)
 	ready := make(chan struct{})
 	go func() {
 		buffer, seen, told := make([]byte, 4096), "", false
@@ -245,9 +245,10 @@ func (b *bench) inPTY(name string, command *exec.Cmd) (echoer, error) {
 				}
 				continue
 			}
+			at := time.Now()
 			for _, c := range buffer[:n] {
 				select {
-				case arrived <- c:
+				case arrived <- arrival{c, at}:
 				default:
 				}
 			}
@@ -263,11 +264,12 @@ func (b *bench) inPTY(name string, command *exec.Cmd) (echoer, error) {
 	case <-time.After(10 * time.Second):
 		return echoer{}, fmt.Errorf("%s did not start its program", name)
 	}
-	return echoer{name: name, key: func(ctx context.Context, key byte) error {
+	return echoer{name: name, key: func(ctx context.Context, key byte) (time.Time, error) {
+		since := time.Now()
 		if _, err := terminal.Write([]byte{key}); err != nil {
-			return err
+			return time.Time{}, err
 		}
-		return awaitKey(ctx, arrived, key)
+		return awaitKey(ctx, arrived, key, since)
 	}}, nil
 }
 
