@@ -58,7 +58,7 @@ var homes = map[string][]string{
 	"github.com/skip2/go-qrcode":      {"server/cmd", "daemon/cmd"},
 	"modernc.org/sqlite":              {"server/store/sqlite"},
 	"golang.org/x/term":               {"daemon/attach", "daemon/cmd", "server/cmd", "internal/e2e"},
-	"golang.org/x/sys":                {"daemon", "server/store/sqlite", "server/cmd", "internal/e2e"},
+	"golang.org/x/sys":                {"daemon", "server/socket", "server/store/sqlite", "server/cmd", "internal/e2e"},
 	"golang.org/x/sync":               {""},
 }
 
