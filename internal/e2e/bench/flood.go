@@ -50,7 +50,12 @@ func (b *bench) floods() error {
 		b.report.add(metric+", daemon", "floor", "ms CPU/MB", each(floor, func(f flooded) float64 { return f.daemon }))
 		b.report.add(metric+", holder", "agent-helm", "ms CPU/MB", each(helm, func(f flooded) float64 { return f.holder }))
 		b.report.add(metric+", holder", "floor", "ms CPU/MB", each(floor, func(f flooded) float64 { return f.holder }))
-		b.report.goalAtLeast(fmt.Sprintf("flood with %d viewer(s), against the floor", viewers), ratio(each(helm, speeds), each(floor, speeds)), 0.9)
+		// A viewer that falls behind is repainted, so the last byte may come sooner
+		// than all of them would.
+		arrived := each(helm, func(f flooded) float64 { return f.speed * f.whole })
+		b.report.add(metric+", of which arrived as bytes", "agent-helm", "MB/s", arrived)
+		b.report.goalAtLeast(fmt.Sprintf("flood with %d viewer(s), start to last screen, against the floor", viewers), ratio(each(helm, speeds), each(floor, speeds)), 0.9)
+		b.report.goalAtLeast(fmt.Sprintf("flood with %d viewer(s), bytes that arrived as bytes, against the floor", viewers), ratio(arrived, each(floor, speeds)), 0.9)
 	}
 	return nil
 }

@@ -112,7 +112,11 @@ func floodSize(size int) int {
 func flood(size int, status string, input <-chan byte) (ending string, err error) {
 	printed, began := 0, time.Now()
 	report := func() error {
-		return os.WriteFile(status, fmt.Appendf(nil, "%d %d", printed, time.Since(began).Nanoseconds()), 0o600)
+		// By renaming: whoever reads it must not find half of it.
+		if err := os.WriteFile(status+".new", fmt.Appendf(nil, "%d %d", printed, time.Since(began).Nanoseconds()), 0o600); err != nil {
+			return err
+		}
+		return os.Rename(status+".new", status)
 	}
 	reported := began
 	out := bufio.NewWriterSize(os.Stdout, 16<<10)
