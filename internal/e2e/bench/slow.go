@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -47,7 +48,11 @@ func (b *bench) slowViewer() error {
 		interrupt = append(interrupt, time.Since(began).Seconds())
 		viewers[0].Close()
 
-		// The flood goes on, first for nobody, then for the slow, then for nobody.
+		// The flood begins anew, first for nobody, then for the slow, then for nobody.
+		// What it wrote of itself before is of the past.
+		if err := os.Remove(status); err != nil {
+			return err
+		}
 		if _, err := s.Helm("send", "--no-enter", id, "s"); err != nil {
 			return err
 		}
