@@ -202,10 +202,19 @@ func (w *inputs) admit(frame *wire.Input, target ackTarget) (seq uint64, status 
 		return client.applied, wire.InputGap, true
 	case frame.Seq < expected:
 		return 0, 0, false
-	case w.queued >= daemon.MaxQueuedInput || len(w.queue) >= daemon.MaxQueuedInputs:
+	case w.behind() >= daemon.MaxQueuedInput || len(w.queue) >= daemon.MaxQueuedInputs:
 		return frame.Seq, wire.InputBlocked, true
 	}
 	return 0, 0, false
+}
+
+// behind is how many bytes wait behind the input that is being written, or is
+// about to be.
+func (w *inputs) behind() int {
+	if w.current == nil && len(w.queue) > 0 {
+		return w.queued - len(w.queue[0].data)
+	}
+	return w.queued
 }
 
 // remember makes the record of a new client, in place of the one that was

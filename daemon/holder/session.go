@@ -135,6 +135,7 @@ func (s *session) read() {
 		select {
 		case <-s.process.Exited():
 			pause.Stop()
+			s.takeRest(buffer)
 		case <-pause.C:
 			wait = min(2*wait, maxReopen)
 			continue
@@ -143,6 +144,18 @@ func (s *session) read() {
 	}
 	<-s.process.Exited()
 	s.finish()
+}
+
+// takeRest takes what a program printed between opening its terminal again and
+// ending, while nobody was reading.
+func (s *session) takeRest(buffer []byte) {
+	for {
+		n, err := s.process.Read(buffer)
+		if n == 0 || err != nil {
+			return
+		}
+		s.take(buffer[:n])
+	}
 }
 
 // drain ends reading some time after the program has ended, in case another
