@@ -159,7 +159,14 @@ func finished(status string, size float64) error {
 // ratio of two medians.
 func ratio(have, base []float64) float64 { return median(have) / median(base) }
 
-func median(runs []float64) float64 { return quantile(sortedCopy(runs), 0.5) }
+// median of an even number of runs is the mean of the middle two.
+func median(runs []float64) float64 {
+	sorted := sortedCopy(runs)
+	if n := len(sorted); n > 0 && n%2 == 0 {
+		return (sorted[n/2-1] + sorted[n/2]) / 2
+	}
+	return quantile(sorted, 0.5)
+}
 
 func sortedCopy(values []float64) []float64 {
 	sorted := slices.Clone(values)

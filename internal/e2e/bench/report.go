@@ -50,13 +50,11 @@ func newReport() *report { return &report{} }
 
 // add records the median of runs.
 func (r *report) add(metric, subject, unit string, runs []float64) float64 {
-	sorted := slices.Clone(runs)
-	slices.Sort(sorted)
-	median := quantile(sorted, 0.5)
-	r.Results = append(r.Results, row{Metric: metric, Subject: subject, Unit: unit, Value: median, Runs: len(runs),
+	sorted, middle := sortedCopy(runs), median(runs)
+	r.Results = append(r.Results, row{Metric: metric, Subject: subject, Unit: unit, Value: middle, Runs: len(runs),
 		Min: sorted[0], Max: sorted[len(sorted)-1]})
-	fmt.Printf("   %-46s %-14s %10.3g %s\n", metric, subject, median, unit)
-	return median
+	fmt.Printf("   %-46s %-14s %10.3g %s\n", metric, subject, middle, unit)
+	return middle
 }
 
 func (r *report) goal(text string, have, want float64, unit string) {
