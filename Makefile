@@ -49,11 +49,11 @@ fmt: ## Format Go, TypeScript, Vue and CSS
 	cd web && npm run format
 
 .PHONY: generate
-generate: ## Regenerate the OpenAPI document, its TypeScript types and the width table
+generate: ## Regenerate the OpenAPI document and its TypeScript types
 	@sh scripts/generate
 
 .PHONY: fuzz
-fuzz: ## Run every fuzz target for FUZZTIME (30s) each, and the full repaint comparison
+fuzz: ## Run every fuzz target for FUZZTIME (30s) each
 	@FUZZTIME=$(FUZZTIME) sh scripts/fuzz
 
 .PHONY: chaos

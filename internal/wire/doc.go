@@ -46,7 +46,7 @@
 //	viewer  ViewerHello
 //	server  ViewerWelcome, Event (one snapshot, then changes)
 //	viewer  Attach                     a handle of its own choice, what it already shows
-//	server  Attached, then Output/Resize (delta) or Repaint, then Live
+//	server  Attached, then Output (delta) or Repaint, then Live; a new size is a Repaint
 //	viewer  Ack                        what its terminal has drawn
 //	viewer  Input Retire ClaimSize ReleaseSize Presence Page Detach
 //	server  InputAck SizeOwner PageReply Exit Problem
