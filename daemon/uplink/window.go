@@ -10,10 +10,12 @@ const (
 	windowFloor = 16 << 10
 	windowCeil  = 4 << 20
 
-	// windowTime is how much of the measured rate may be on its way: long
-	// enough to keep the link busy, short enough that a frame behind it is
-	// still prompt.
-	windowTime = 250 * time.Millisecond
+	// windowTime is how much of the measured rate may be on its way beyond two
+	// round trips: what waits on the link for the server is about one round trip
+	// and this, and an echo of another session waits behind it.
+	windowTime = 20 * time.Millisecond
+	// roundTripGuess is used until a Ping measured one.
+	roundTripGuess = 100 * time.Millisecond
 	// rateMemory is how long a measured rate counts.
 	rateMemory = 2 * time.Second
 )
@@ -86,7 +88,11 @@ func (w *window) acknowledged(s segment, now time.Time) {
 		w.previous, w.recent, w.turned = w.recent, 0, now
 	}
 	w.recent = max(w.recent, rate)
-	goal := max(w.recent, w.previous) * max(windowTime, 2*w.shortest).Seconds()
+	roundTrip := w.shortest
+	if roundTrip == 0 {
+		roundTrip = roundTripGuess
+	}
+	goal := max(w.recent, w.previous) * (windowTime + 2*roundTrip).Seconds()
 	// At most twice as much per acknowledgement round: a burst of tiny round
 	// trips must not open the whole window on one measurement.
 	goal = min(goal, float64(w.size+s.bytes))
