@@ -239,84 +239,6 @@ func (t *Terminal) step(c rune) {
 		if c < 0x20 {
 			t.execute(c)
 		}
-	case stEscape:
-		switch {
-		case c < 0x20:
-			t.execute(c)
-		case c < 0x30:
-			ps.collect = ps.collect<<8 | uint32(c)
-			ps.state = stEscapeInter
-		case c == '[':
-			ps.clear()
-			ps.state = stCSIEntry
-		case c == ']':
-			ps.dropText()
-			ps.state = stOSC
-		case c == 'P':
-			ps.clear()
-			ps.state = stDCSEntry
-		case c == 'X' || c == '^' || c == '_':
-			ps.stringKind = byte(c)
-			ps.state = stString
-		case c < 0x7f:
-			ps.state = stGround
-			t.dispatchESC(byte(c))
-		case c == 0x7f:
-		default:
-			ps.state = stGround
-		}
-	case stEscapeInter:
-		switch {
-		case c < 0x20:
-			t.execute(c)
-		case c < 0x30:
-			ps.collect = ps.collect<<8 | uint32(c)
-		case c < 0x7f:
-			ps.state = stGround
-			t.dispatchESC(byte(c))
-		case c == 0x7f:
-		default:
-			ps.state = stGround
-		}
-	case stCSIEntry, stCSIParam:
-		switch {
-		case c < 0x20:
-			t.execute(c)
-		case c < 0x30:
-			ps.collect = ps.collect<<8 | uint32(c)
-			ps.state = stCSIInter
-		case c < 0x3c:
-			ps.params.byteIn(c)
-			ps.state = stCSIParam
-		case c < 0x40:
-			if ps.state == stCSIParam {
-				ps.state = stCSIIgnore
-				break
-			}
-			ps.collect = ps.collect<<8 | uint32(c)
-			ps.state = stCSIParam
-		case c < 0x7f:
-			ps.state = stGround
-			t.dispatchCSI(byte(c))
-		case c == 0x7f:
-		default:
-			ps.state = stGround
-		}
-	case stCSIInter:
-		switch {
-		case c < 0x20:
-			t.execute(c)
-		case c < 0x30:
-			ps.collect = ps.collect<<8 | uint32(c)
-		case c < 0x40:
-			ps.state = stCSIIgnore
-		case c < 0x7f:
-			ps.state = stGround
-			t.dispatchCSI(byte(c))
-		case c == 0x7f:
-		default:
-			ps.state = stGround
-		}
 	case stCSIIgnore:
 		switch {
 		case c < 0x20:
@@ -338,171 +260,100 @@ func (t *Terminal) step(c rune) {
 		case c >= 0x20:
 			ps.putRune(c)
 		}
-	case stDCSEntry, stDCSParam:
-		switch {
-		case c < 0x20 || c == 0x7f:
-		case c < 0x30:
-			ps.collect = ps.collect<<8 | uint32(c)
-			ps.state = stDCSInter
-		case c < 0x3c:
-			ps.params.byteIn(c)
-			ps.state = stDCSParam
-		case c < 0x40:
-			if ps.state == stDCSParam {
-				ps.state = stDCSIgnore
-				break
-			}
-			ps.collect = ps.collect<<8 | uint32(c)
-			ps.state = stDCSParam
-		case c < 0x7f:
-			t.hookDCS(byte(c))
-		default:
-			ps.state = stGround
-		}
-	case stDCSInter:
-		switch {
-		case c < 0x20 || c == 0x7f:
-		case c < 0x30:
-			ps.collect = ps.collect<<8 | uint32(c)
-		case c < 0x40:
-			ps.state = stDCSIgnore
-		case c < 0x7f:
-			t.hookDCS(byte(c))
-		default:
-			ps.state = stGround
-		}
 	case stDCSIgnore:
 	case stDCSPass:
 		if c != 0x7f {
 			ps.putRune(c)
 		}
+	default:
+		t.stepSequence(c)
 	}
 }
 
-// control1 handles U+0080–U+009F, which act in every state.
-func (t *Terminal) control1(c rune) {
+// afterIntermediate is the state of an unfinished sequence behind an
+// intermediate byte.
+var afterIntermediate = [...]parserState{
+	stEscape: stEscapeInter, stEscapeInter: stEscapeInter,
+	stCSIEntry: stCSIInter, stCSIParam: stCSIInter, stCSIInter: stCSIInter,
+	stDCSEntry: stDCSInter, stDCSParam: stDCSInter, stDCSInter: stDCSInter,
+}
+
+// stepSequence feeds one code point to a sequence whose final byte has not come.
+func (t *Terminal) stepSequence(c rune) {
 	ps := &t.parser
-	old := ps.state
-	ps.state = stGround
+	dcs := ps.state >= stDCSEntry
+	switch {
+	case c < 0x20:
+		if !dcs {
+			t.execute(c)
+		}
+	case c < 0x30:
+		ps.collect = ps.collect<<8 | uint32(c)
+		ps.state = afterIntermediate[ps.state]
+	case c == 0x7f:
+	case c > 0x7f:
+		ps.state = stGround
+	case ps.state == stEscape:
+		t.stepEscape(byte(c))
+	case ps.state == stEscapeInter:
+		ps.state = stGround
+		t.dispatchESC(byte(c))
+	case c >= 0x40 && dcs:
+		ps.dcs = ps.collect<<8 | uint32(c)
+		ps.dropText()
+		ps.state = stDCSPass
+	case c >= 0x40:
+		ps.state = stGround
+		t.dispatchCSI(byte(c))
+	default:
+		ps.stepParameter(c)
+	}
+}
+
+// stepEscape handles the byte behind ESC, one of 0x30 … 0x7e.
+func (t *Terminal) stepEscape(c byte) {
+	ps := &t.parser
 	switch c {
-	case 0x90:
-		ps.clear()
-		ps.state = stDCSEntry
-	case 0x98, 0x9e, 0x9f:
-		ps.stringKind = map[rune]byte{0x98: 'X', 0x9e: '^', 0x9f: '_'}[c]
-		ps.state = stString
-	case 0x9b:
+	case '[':
 		ps.clear()
 		ps.state = stCSIEntry
-	case 0x9c:
-		switch old {
-		case stOSC:
-			t.endOSC(true)
-			ps.clear()
-		case stDCSPass:
-			t.endDCS(true)
-			ps.clear()
-		}
-	case 0x9d:
+	case ']':
 		ps.dropText()
 		ps.state = stOSC
-	case 0x84:
-		t.indexDown()
-		t.lastWidth = 0
-	case 0x85:
-		t.cur.x = 0
-		t.indexDown()
-		t.lastWidth = 0
-	case 0x88:
-		t.cur.tabs.set(t.cur.x)
-		t.lastWidth = 0
+	case 'P':
+		ps.clear()
+		ps.state = stDCSEntry
+	case 'X', '^', '_':
+		ps.stringKind = c
+		ps.state = stString
 	default:
-		t.lastWidth = 0
+		ps.state = stGround
+		t.dispatchESC(c)
 	}
 }
 
-// execute performs a C0 control.
-func (t *Terminal) execute(c rune) {
-	t.lastWidth = 0
-	s := t.cur
-	switch c {
-	case 0x07:
-		t.observed.Bell++
-	case 0x08:
-		t.backspace()
-	case 0x09:
-		if s.x < t.cols {
-			s.x = s.tabs.next(s.x, t.cols)
-		}
-	case 0x0a, 0x0b, 0x0c:
-		t.lineFeed()
-	case 0x0d:
-		s.x = 0
-	case 0x0e:
-		t.setLevel(1)
-	case 0x0f:
-		t.setLevel(0)
-	}
-}
-
-// dispatchESC performs an escape sequence without parameters.
-func (t *Terminal) dispatchESC(final byte) {
-	t.lastWidth = 0
-	collect := t.parser.collect
-	if collect == 0 {
-		switch final {
-		case '7':
-			t.saveCursor()
-		case '8':
-			t.restoreCursor()
-		case 'D':
-			t.indexDown()
-		case 'E':
-			t.cur.x = 0
-			t.indexDown()
-		case 'H':
-			t.cur.tabs.set(t.cur.x)
-		case 'M':
-			t.reverseIndex()
-		case '=':
-			t.modes.keypad = true
-		case '>':
-			t.modes.keypad = false
-		case 'c':
-			t.ris()
-		case 'n', '}':
-			t.setLevel(2)
-		case 'o', '|':
-			t.setLevel(3)
-		case '~':
-			t.setLevel(1)
+// stepParameter handles one of 0x30 … 0x3f inside a CSI or DCS sequence. A
+// prefix may only come first, and nothing of the kind behind an intermediate.
+func (p *parser) stepParameter(c rune) {
+	prefix := c >= 0x3c
+	first := p.state == stCSIEntry || p.state == stDCSEntry
+	inter := p.state == stCSIInter || p.state == stDCSInter
+	dcs := p.state >= stDCSEntry
+	switch {
+	case inter || prefix && !first:
+		p.state = stCSIIgnore
+		if dcs {
+			p.state = stDCSIgnore
 		}
 		return
+	case dcs:
+		p.state = stDCSParam
+	default:
+		p.state = stCSIParam
 	}
-	if collect > 0xff {
+	if prefix {
+		p.collect = p.collect<<8 | uint32(c)
 		return
 	}
-	switch collect {
-	case '#':
-		if final == '8' {
-			t.alignmentPattern()
-		}
-	case '%':
-		if final == '@' || final == 'G' {
-			t.setLevel(0)
-			t.setCharset(0, 0)
-		}
-	case '(', ')', '*', '+', '-', '.':
-		if c, ok := parseCharset(final); ok {
-			slot := map[uint32]int{'(': 0, ')': 1, '*': 2, '+': 3, '-': 1, '.': 2}[collect]
-			t.setCharset(slot, c)
-		}
-	}
-}
-
-func (t *Terminal) hookDCS(final byte) {
-	ps := &t.parser
-	ps.dcs = ps.collect<<8 | uint32(final)
-	ps.dropText()
-	ps.state = stDCSPass
+	p.params.byteIn(c)
 }
