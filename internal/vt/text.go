@@ -4,13 +4,41 @@ import "strings"
 
 // TextOptions say what Text and ANSI return.
 type TextOptions struct {
-	// History is how many lines of the archive stand above the screen; < 0
-	// means all.
+	// Part is the screen to take.
+	Part TextPart
+	// History is how many lines stand above the screen; < 0 means all.
 	History int
-	// Join puts soft-wrapped rows of the screen together.
+	// Scrollback takes rows of the scrollback for History, which the program can
+	// erase, instead of lines of the archive.
+	Scrollback bool
+	// Join puts soft-wrapped rows of the screen and the scrollback together.
+	// Lines of the archive are whole anyway.
 	Join bool
 	// Rows keeps empty rows at the screen's end; else they are left out.
 	Rows bool
+}
+
+// A TextPart names a screen.
+type TextPart int
+
+// Screens of a terminal.
+const (
+	// PartShown is the screen that is shown.
+	PartShown TextPart = iota
+	// PartMain is the main screen, also while it is covered.
+	PartMain
+	// PartAlternate is the alternate screen. It has no rows while it is not shown.
+	PartAlternate
+)
+
+func (t *Terminal) part(p TextPart) *screen {
+	switch p {
+	case PartMain:
+		return t.main
+	case PartAlternate:
+		return t.alt
+	}
+	return t.cur
 }
 
 // Text returns the screen as text, a line break behind every line.
@@ -53,50 +81,176 @@ func (t *Terminal) appendStyledText(dst []byte, cells []cell) []byte {
 	return dst
 }
 
+// render writes a screen and what is above it.
 func (t *Terminal) render(o TextOptions, write func(*strings.Builder, []cell)) string {
-	var b strings.Builder
-	a := &t.archive
-	history := a.store.len()
-	if o.History >= 0 {
-		history = min(o.History, history)
+	w := textWriter{cols: t.cols, join: o.Join, write: write}
+	s := t.part(o.Part)
+	if o.Scrollback {
+		t.renderScrollback(&w, o.History, s)
+	} else {
+		t.renderArchive(&w, o.History, s)
 	}
-	var l line
-	for i := a.store.len() - history; i < a.store.len(); i++ {
-		c, k := a.store.at(i)
-		t.decodeRecord(&l, c.record(k), c.table.list, maxCells)
-		write(&b, l.cells)
-		b.WriteByte('\n')
-	}
-	if o.History != 0 && len(a.open.cells) > 0 {
-		write(&b, a.open.cells)
-		if !o.Join || !t.cur.row(0).wrapped {
-			b.WriteByte('\n')
-		}
-	}
-	end := t.rows
-	for !o.Rows && end > 0 && len(t.appendPlain(nil, t.visible(t.cur.row(end-1)))) == 0 {
+	rows := len(s.rows)
+	end := rows
+	for !o.Rows && end > 0 && len(t.appendPlain(nil, t.visible(s.row(end-1)))) == 0 {
 		end--
 	}
-	var joined []cell
-	for y := 0; y < end; y++ {
-		cells := t.visible(t.cur.row(y))
-		if o.Join && y+1 < end && t.cur.row(y+1).wrapped {
-			width := t.cols
-			if last := t.cur.row(y).at(width - 1); !last.hasContent() && last.width() == 1 && t.cur.row(y+1).at(0).width() == 2 {
-				width--
-			}
-			at := len(joined)
-			joined = append(joined, make([]cell, width)...)
-			copy(joined[at:], cells)
-			continue
-		}
-		if len(joined) > 0 {
-			cells = append(joined, cells...)
-			joined = joined[:0]
-		}
-		write(&b, cells)
-		b.WriteByte('\n')
+	for y := range end {
+		w.row(s.row(y), y+1 < end && s.row(y+1).wrapped, s.rowOrNil(y+1))
 	}
 	t.sweep()
-	return b.String()
+	return w.out.String()
+}
+
+func (t *Terminal) renderArchive(w *textWriter, history int, s *screen) {
+	a := &t.archive
+	n := a.store.len()
+	if history >= 0 {
+		n = min(history, n)
+	}
+	var l line
+	for i := a.store.len() - n; i < a.store.len(); i++ {
+		c, k := a.store.at(i)
+		t.decodeRecord(&l, c.record(k), c.table.list, maxCells)
+		w.line(l.cells)
+	}
+	if history != 0 && len(a.open.cells) > 0 {
+		w.pending = append(w.pending, a.open.cells...)
+		if !w.join || len(s.rows) == 0 || !s.row(0).wrapped || a.openAlt != (s == t.alt) {
+			w.end()
+		}
+	}
+}
+
+// renderScrollback writes rows of the scrollback, which are above the main
+// screen only.
+func (t *Terminal) renderScrollback(w *textWriter, history int, s *screen) {
+	if s != t.main {
+		return
+	}
+	n := t.scrollback.len()
+	if history >= 0 {
+		n = min(history, n)
+	}
+	var l, next line
+	for k := n - 1; k >= 0; k-- {
+		c, i := t.scrollback.fromEnd(k)
+		t.decodeRecord(&l, c.record(i), c.table.list, maxCells)
+		below := s.row(0)
+		if k > 0 {
+			c, i = t.scrollback.fromEnd(k - 1)
+			t.decodeRecord(&next, c.record(i), c.table.list, maxCells)
+			below = &next
+		}
+		w.row(&l, below.wrapped, below)
+	}
+}
+
+// textWriter writes rows as lines.
+type textWriter struct {
+	cols int
+	join bool
+	// pending is the beginning of a line that goes on.
+	pending []cell
+	out     strings.Builder
+	write   func(*strings.Builder, []cell)
+}
+
+// row writes a row; continues says that the one below it goes on with its line.
+func (w *textWriter) row(l *line, continues bool, below *line) {
+	if w.join && continues {
+		w.pending = appendJoined(w.pending, l, below, w.cols)
+		return
+	}
+	cells := l.cells[:min(len(l.cells), w.cols)]
+	if len(w.pending) > 0 {
+		w.pending = append(w.pending, cells...)
+		w.end()
+		return
+	}
+	w.line(cells)
+}
+
+// end writes the pending line.
+func (w *textWriter) end() {
+	w.line(w.pending)
+	w.pending = w.pending[:0]
+}
+
+func (w *textWriter) line(cells []cell) {
+	w.write(&w.out, cells)
+	w.out.WriteByte('\n')
+}
+
+// appendJoined appends a row that the one below goes on with. It counts full
+// width, less the column that a wide character did not fit into.
+func appendJoined(dst []cell, l, below *line, cols int) []cell {
+	width := cols
+	if last := l.at(cols - 1); !last.hasContent() && last.width() == 1 && below != nil && below.at(0).width() == 2 {
+		width--
+	}
+	from := len(dst)
+	dst = append(dst, make([]cell, width)...)
+	copy(dst[from:], l.cells[:min(len(l.cells), width)])
+	return dst
+}
+
+// A screenLine is a logical line that has not wholly scrolled off.
+type screenLine struct {
+	cells []cell
+	alt   bool
+	// row is the screen's row of the line's first cell on the screen, -1 when it
+	// has none. starts are the cells that this row and those below begin at.
+	row    int
+	starts []int
+}
+
+// place is the row and column of a cell, row -1 above the screen.
+func (l *screenLine) place(at int) (row, column int) {
+	row = -1
+	for i, start := range l.starts {
+		if at >= start {
+			row, column = l.row+i, at-start
+		}
+	}
+	return row, column
+}
+
+// screenLines are the lines on the screen from top to bottom, those of the main
+// screen first when the alternate one covers it. The archive's open line is the
+// beginning of the line it belongs to.
+func (t *Terminal) screenLines() []screenLine {
+	lines := t.linesOf(nil, t.main)
+	if t.cur == t.alt {
+		lines = t.linesOf(lines, t.alt)
+	}
+	return lines
+}
+
+func (t *Terminal) linesOf(lines []screenLine, s *screen) []screenLine {
+	a := &t.archive
+	alt := s == t.alt
+	l := screenLine{row: -1, alt: alt}
+	if len(a.open.cells) > 0 && a.openAlt == alt {
+		l.cells = append(l.cells, a.open.cells...)
+		if len(s.rows) == 0 || !s.row(0).wrapped {
+			lines = append(lines, l)
+			l = screenLine{row: -1, alt: alt}
+		}
+	}
+	for y := range len(s.rows) {
+		if l.row < 0 {
+			l.row = y
+		}
+		l.starts = append(l.starts, len(l.cells))
+		row, below := s.row(y), s.rowOrNil(y+1)
+		if below != nil && below.wrapped && len(l.cells) < maxCells-maxSize {
+			l.cells = appendJoined(l.cells, row, below, t.cols)
+			continue
+		}
+		l.cells = append(l.cells, t.visible(row)...)
+		lines = append(lines, l)
+		l = screenLine{row: -1, alt: alt}
+	}
+	return lines
 }
