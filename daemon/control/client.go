@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/agent-helm/agent-helm/daemon"
+	"github.com/agent-helm/agent-helm/daemon/holder"
 )
 
 // ErrNotRunning says that no daemon serves this installation.
@@ -39,7 +40,7 @@ func NewClient(dirs daemon.Dirs) *Client {
 		if !ok {
 			return nil, errors.Join(errors.New("not a unix socket"), conn.Close())
 		}
-		if uid, err := peerUID(unix); err != nil || uid != os.Getuid() {
+		if uid, _, err := holder.Peer(unix); err != nil || uid != os.Getuid() {
 			return nil, errors.Join(fmt.Errorf("the socket %s belongs to another user's process", dirs.DaemonSocket()), conn.Close())
 		}
 		return conn, nil

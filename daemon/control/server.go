@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/agent-helm/agent-helm/daemon"
+	"github.com/agent-helm/agent-helm/daemon/holder"
 	"github.com/agent-helm/agent-helm/daemon/uplink"
 )
 
@@ -106,7 +107,8 @@ func bind(dirs daemon.Dirs) (*net.UnixListener, error) {
 // request and its own goroutines have ended.
 func (s *Server) Serve(ctx context.Context, handler Handler) error {
 	server := &http.Server{
-		Handler:           routes(handler),
+		Handler:           s.routes(handler),
+		ConnContext:       withConnection,
 		ReadTimeout:       requestTimeout,
 		ReadHeaderTimeout: requestTimeout,
 		WriteTimeout:      requestTimeout,
@@ -202,7 +204,7 @@ func (l ownerOnly) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		uid, err := peerUID(conn)
+		uid, _, err := holder.Peer(conn)
 		if err == nil && uid == os.Getuid() {
 			return conn, nil
 		}
@@ -224,7 +226,25 @@ type failure struct {
 	Message string `json:"message"`
 }
 
-func routes(handler Handler) http.Handler {
+// connectionKey is the context's key of a request's connection.
+type connectionKey struct{}
+
+func withConnection(ctx context.Context, conn net.Conn) context.Context {
+	return context.WithValue(ctx, connectionKey{}, conn)
+}
+
+// inside says whether a request comes from a program inside a session. In
+// doubt it does.
+func (s *Server) inside(r *http.Request) bool {
+	conn, ok := r.Context().Value(connectionKey{}).(*net.UnixConn)
+	if !ok {
+		return true
+	}
+	_, pid, err := holder.Peer(conn)
+	return err != nil || holder.InsideSession(s.dirs, pid)
+}
+
+func (s *Server) routes(handler Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) {
 		status, err := handler.Status(r.Context())
@@ -238,7 +258,12 @@ func routes(handler Handler) http.Handler {
 		handler.Nudge()
 		w.WriteHeader(http.StatusNoContent)
 	})
-	mux.HandleFunc("POST /shutdown", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("POST /shutdown", func(w http.ResponseWriter, r *http.Request) {
+		if s.inside(r) {
+			s.log.Warn("a program inside a session tried to end the daemon")
+			answer(w, http.StatusForbidden, failure{"forbidden", "a program inside a session may not end the daemon: do it from another terminal"})
+			return
+		}
 		w.WriteHeader(http.StatusAccepted)
 		handler.Shutdown()
 	})

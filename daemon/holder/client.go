@@ -90,7 +90,7 @@ func Dial(ctx context.Context, dirs daemon.Dirs, id, role string) (*Client, erro
 }
 
 func (c *Client) greet(role string) error {
-	uid, _, err := peer(c.conn)
+	uid, _, err := Peer(c.conn)
 	if err != nil {
 		return err
 	}

@@ -57,9 +57,9 @@ func peerOf(fd int) (uid, pid int, err error) {
 	return int(peer.Uid), pid, err
 }
 
-// hideMemory has no counterpart here that leaves a process usable: macOS asks
+// HideMemory has no counterpart here that leaves a process usable: macOS asks
 // the user before one process may read another.
-func hideMemory() error { return nil }
+func HideMemory() error { return nil }
 
 // adoptOrphans has no counterpart here: launchd adopts them.
 func adoptOrphans() error { return nil }

@@ -64,9 +64,9 @@ func peerOf(fd int) (uid, pid int, err error) {
 	return int(peer.Uid), int(peer.Pid), nil
 }
 
-// hideMemory keeps other processes of the user, agents above all, out of this
+// HideMemory keeps other processes of the user, agents above all, out of this
 // one's memory (THREATS S-5).
-func hideMemory() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }
+func HideMemory() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }
 
 // adoptOrphans makes processes whose parent ended children of this one.
 func adoptOrphans() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }

@@ -134,7 +134,7 @@ func begin(o order) (*session, *socket, error) {
 		return nil, nil, fmt.Errorf("leave the caller's terminal: %w", err)
 	}
 	closeOnExec()
-	if err := errors.Join(hideMemory(), adoptOrphans()); err != nil {
+	if err := errors.Join(HideMemory(), adoptOrphans()); err != nil {
 		return nil, nil, fmt.Errorf("prepare process: %w", err)
 	}
 	// Handled, not ignored: an ignored signal would be ignored by the program.

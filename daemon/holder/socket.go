@@ -78,7 +78,7 @@ func (s *session) accept(listener *socket) {
 			time.Sleep(acceptPause)
 			continue
 		}
-		uid, pid, err := peer(conn)
+		uid, pid, err := Peer(conn)
 		if err != nil || uid != os.Getuid() {
 			// Nothing is said to a stranger, not even why.
 			s.logger.Warn("connection of another user refused", "uid", uid, "pid", pid)
@@ -89,7 +89,7 @@ func (s *session) accept(listener *socket) {
 			conn.Close()
 			continue
 		}
-		inside := s.insideSession(pid)
+		inside := InsideSession(s.dirs, pid)
 		s.routines.Go(func() {
 			s.serve(conn, inside)
 			s.mu.Lock()
@@ -110,8 +110,8 @@ func (s *session) admit(conn *net.UnixConn) bool {
 	return true
 }
 
-// peer is the user and process at the other end.
-func peer(conn *net.UnixConn) (uid, pid int, err error) {
+// Peer is the user and process at the other end of a unix socket.
+func Peer(conn *net.UnixConn) (uid, pid int, err error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return -1, 0, err
@@ -124,16 +124,17 @@ func peer(conn *net.UnixConn) (uid, pid int, err error) {
 	return uid, pid, nil
 }
 
-// insideSession says whether a process descends from a session's holder of
-// this installation that is not an ancestor of this holder as well: a program
-// of a session may drive the sessions that it started itself, and no others.
-func (s *session) insideSession(pid int) bool {
+// InsideSession says whether a process descends from this process, or from a
+// session's holder of this installation that is not an ancestor of this process
+// as well: a program of a session may drive what it started itself, and nothing
+// else (THREATS S-5).
+func InsideSession(dirs daemon.Dirs, pid int) bool {
 	ours := ancestors(os.Getpid())
 	for ancestor := range ancestors(pid) {
 		if ancestor == os.Getpid() {
 			return true
 		}
-		if !ours[ancestor] && isHolder(s.dirs, ancestor) {
+		if !ours[ancestor] && isHolder(dirs, ancestor) {
 			return true
 		}
 	}

@@ -73,6 +73,9 @@ func (c *daemonCommand) Run(ctx context.Context, app *app) error {
 // serveDaemon is the daemon's life: supervisor, uplink and control socket,
 // until the context is done, somebody asks it to end, or one of them fails.
 func serveDaemon(ctx context.Context, dirs daemon.Dirs, logger *slog.Logger) (err error) {
+	if err := holder.HideMemory(); err != nil {
+		logger.Warn("other programs of this user can read the daemon's memory", logging.KeyError, err)
+	}
 	server, err := control.Listen(dirs, logger)
 	if err != nil {
 		return err
