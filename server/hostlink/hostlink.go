@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/agent-helm/agent-helm/internal/logging"
@@ -33,14 +32,10 @@ type Config struct {
 type Handler struct {
 	config Config
 	logger *slog.Logger
-	ctx    context.Context // ends with Shutdown
-	stop   context.CancelCauseFunc
-	links  sync.WaitGroup
+	// Lifetime is that of the links.
+	*socket.Lifetime
 	// stateLimit bounds the states of one link in bytes.
 	stateLimit int
-
-	mu      sync.Mutex
-	closing bool // guarded by mu
 }
 
 // New makes a Handler. The caller shuts it down.
@@ -48,59 +43,23 @@ func New(c Config) *Handler {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	h := &Handler{config: c, logger: c.Logger, stateLimit: wire.MaxState}
-	h.ctx, h.stop = context.WithCancelCause(context.Background())
-	return h
-}
-
-// Shutdown tells every host that the server restarts and waits, until ctx ends,
-// for the links to close.
-func (h *Handler) Shutdown(ctx context.Context) error {
-	h.mu.Lock()
-	h.closing = true
-	h.mu.Unlock()
-	h.stop(server.NewError(server.CodeRestarting))
-	closed := make(chan struct{})
-	go func() {
-		defer close(closed)
-		h.links.Wait()
-	}()
-	select {
-	case <-closed:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// begin counts a link that Shutdown waits for.
-func (h *Handler) begin() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closing {
-		return false
-	}
-	h.links.Add(1)
-	return true
+	return &Handler{config: c, logger: c.Logger, Lifetime: socket.NewLifetime(), stateLimit: wire.MaxState}
 }
 
 // Serve is one host's link, until it ends. The caller has authenticated the
 // host. When the request's context ends with a *server.Error as its cause, the
 // host is told that.
 func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, host server.Principal) {
-	if !h.begin() {
-		http.Error(w, server.CodeRestarting.Sentence(), server.CodeRestarting.Status())
+	ctx, cancel, end, ok := h.Begin(w, r)
+	if !ok {
 		return
 	}
-	defer h.links.Done()
+	defer end()
 	s, err := socket.Accept(w, r, socket.Options{Queue: queueSize, Eager: true})
 	if err != nil {
 		h.logger.Debug("host link not opened", logging.KeyHost, host.ID, logging.KeyError, err.Error())
 		return
 	}
-	ctx, cancel := context.WithCancelCause(r.Context())
-	defer cancel(nil)
-	defer context.AfterFunc(h.ctx, func() { cancel(context.Cause(h.ctx)) })()
 	l := newLink(h, s, host, r.RemoteAddr, cancel)
 	err = s.Run(ctx, l, l.take)
 	l.end(err)

@@ -46,13 +46,11 @@ type Config struct {
 type Handler struct {
 	config Config
 	logger *slog.Logger
-	ctx    context.Context // ends with Shutdown
-	stop   context.CancelCauseFunc
-	conns  sync.WaitGroup
+	// Lifetime is that of the sockets.
+	*socket.Lifetime
 
-	mu      sync.Mutex
-	open    map[string]int // sockets by principal; guarded by mu
-	closing bool           // guarded by mu
+	mu   sync.Mutex
+	open map[string]int // sockets by principal; guarded by mu
 }
 
 // New makes a Handler. The caller shuts it down.
@@ -60,48 +58,23 @@ func New(c Config) *Handler {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	h := &Handler{config: c, logger: c.Logger, open: map[string]int{}}
-	h.ctx, h.stop = context.WithCancelCause(context.Background())
-	return h
-}
-
-// Shutdown tells every viewer that the server restarts and waits, until ctx
-// ends, for the sockets to close.
-func (h *Handler) Shutdown(ctx context.Context) error {
-	h.mu.Lock()
-	h.closing = true
-	h.mu.Unlock()
-	h.stop(server.NewError(server.CodeRestarting))
-	closed := make(chan struct{})
-	go func() {
-		defer close(closed)
-		h.conns.Wait()
-	}()
-	select {
-	case <-closed:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return &Handler{config: c, logger: c.Logger, Lifetime: socket.NewLifetime(), open: map[string]int{}}
 }
 
 // Serve is one viewer's socket, until it ends. The caller has authenticated the
 // principal and checked where the request comes from. When the request's
 // context ends with a *server.Error as its cause, the viewer is told that.
 func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, p server.Principal) {
-	if !h.begin() {
-		http.Error(w, server.CodeRestarting.Sentence(), server.CodeRestarting.Status())
+	ctx, cancel, end, ok := h.Begin(w, r)
+	if !ok {
 		return
 	}
-	defer h.conns.Done()
+	defer end()
 	s, err := socket.Accept(w, r, socket.Options{Queue: queueSize})
 	if err != nil {
 		h.logger.Debug("viewer socket not opened", logging.KeyDevice, p.ID, logging.KeyError, err.Error())
 		return
 	}
-	ctx, cancel := context.WithCancelCause(r.Context())
-	defer cancel(nil)
-	defer context.AfterFunc(h.ctx, func() { cancel(context.Cause(h.ctx)) })()
 	if err := h.enter(p); err != nil {
 		s.Refuse(err)
 		h.logger.Info("viewer socket refused", logging.KeyDevice, p.ID, logging.KeyError, err.Error())
@@ -116,17 +89,6 @@ func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, p server.Princip
 		level = slog.LevelInfo
 	}
 	h.logger.Log(context.WithoutCancel(ctx), level, "viewer socket ended", logging.KeyDevice, p.ID, logging.KeyError, untrusted.Clean(err.Error(), server.MaxText))
-}
-
-// begin counts a connection that Shutdown waits for.
-func (h *Handler) begin() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closing {
-		return false
-	}
-	h.conns.Add(1)
-	return true
 }
 
 func principalName(p server.Principal) string { return string(p.Kind) + " " + p.ID }
