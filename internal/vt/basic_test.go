@@ -17,10 +17,6 @@ type generator struct {
 	// noClusters leaves out combining marks: xterm.js mixes up neighbouring
 	// clusters when it rewraps.
 	noClusters bool
-	// noLinks and noSaves leave out hyperlinks or saved cursors: a restored
-	// cursor turns a link off that SGR 0 turns on again, which a Repaint cannot
-	// say.
-	noLinks, noSaves bool
 }
 
 func (g *generator) pick(list ...string) string { return list[g.r.IntN(len(list))] }
@@ -115,16 +111,10 @@ func (g *generator) step() string {
 	case 25:
 		return "\x1b[" + g.number() + ";" + g.number() + "r"
 	case 26:
-		if g.noSaves {
-			return g.pick("\x1bD", "\x1bE", "\x1bM", "\x1bH", "\x1b=", "\x1b>")
-		}
 		return g.pick("\x1b7", "\x1b8", "\x1b[s", "\x1b[u", "\x1bD", "\x1bE", "\x1bM", "\x1bH", "\x1b=", "\x1b>")
 	case 27:
 		return "\x1b[?" + g.pick("1", "6", "7", "45", "25", "2004", "1004", "1000", "1002", "1003", "1006", "1016", "9", "12", "2026", "66") + g.pick("h", "l")
 	case 28:
-		if g.noSaves {
-			return "\x1b[?" + g.pick("47", "1047") + g.pick("h", "l")
-		}
 		return "\x1b[?" + g.pick("47", "1047", "1048", "1049") + g.pick("h", "l")
 	case 29:
 		return "\x1b[" + g.pick("4", "20") + g.pick("h", "l", "l")
@@ -135,9 +125,6 @@ func (g *generator) step() string {
 	case 32:
 		return "\x1b[" + g.pick("", "0", "1", "2") + "\"q" + g.pick("", "\x1b[?J", "\x1b[?2K", "\x1b[?1K")
 	case 33:
-		if g.noLinks {
-			return "\x1b]" + g.pick("0;title", "2;other", "10;?", "9;note") + g.pick("\a", "\x1b\\")
-		}
 		return "\x1b]" + g.pick("0;title", "2;ti ✳ tle", "8;;http://example.com/a", "8;id=x;http://b", "8;;", "10;?", "52;c;aGk=", "9;note", "133;A", "7501;state=idle") + g.pick("\a", "\x1b\\")
 	case 34:
 		return g.pick("\x1b[3g", "\x1b[g", "\x1b[5G\x1bH", "\x1b#8", "\x1b[!p", "\x1b[2 q", "\x1b[5 q", "\x1b[ q", "\x1b[0 q")

@@ -373,7 +373,6 @@ func TestOracle_repaint(t *testing.T) {
 	failed := 0
 	for seed := from; seed < to; seed++ {
 		g := newGenerator(seed, seed%3 == 0)
-		g.noLinks, g.noSaves = seed%2 == 0, seed%2 == 1
 		cols, rows := 2+g.r.IntN(50), 1+g.r.IntN(16)
 		term := New(Options{Cols: cols, Rows: rows, Scrollback: -1})
 		stream := g.stream(60)

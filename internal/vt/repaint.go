@@ -45,6 +45,9 @@ type painter struct {
 	x, y   int
 	known  bool // x and y are right
 	style  style
+	// asleep says that the terminal has an ext or link that is not in force,
+	// which some changes of the pen would wake; see restore.
+	asleep bool
 }
 
 func (p *painter) puts(s string) { p.buf = append(p.buf, s...) }
@@ -95,6 +98,15 @@ func (p *painter) setStyle(s style) {
 	}
 	if p.detail >= paintNoStyles {
 		s = style{}
+	}
+	if p.asleep {
+		s.ext, s.link = p.style.ext, p.style.link
+		s.fg = s.fg&^fgUnderline | p.style.fg&fgUnderline
+		s.bg = s.bg&^bgExtended | p.style.bg&bgExtended
+		p.buf = appendSGRChange(p.buf, p.style, s)
+		p.protect(p.style.bg&bgProtected, s.bg&bgProtected)
+		p.style = s
+		return
 	}
 	if s == p.style {
 		return
@@ -324,6 +336,13 @@ func (p *painter) saved(s *screen, ybase int) {
 	}
 	p.move(min(s.savedX, t.cols-1), max(0, min(s.savedY-ybase, t.rows-1)))
 	p.puts("\x1b7")
+	if s.savedFg&fgUnderline != 0 && s.savedBg&bgExtended == 0 {
+		// Underlined, and the flag that says "look at the style of it" unset:
+		// SGR 0 forgets the style, OSC 8 takes back the flag of the restored
+		// pen.
+		p.puts("\x1b[m\x1b8\x1b]8;;\x1b\\\x1b7\x1b[m")
+		p.style = style{}
+	}
 	if s.savedCharset != 0 {
 		p.puts("\x1b(B")
 	}

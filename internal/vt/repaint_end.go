@@ -67,8 +67,8 @@ func cursorStyleNumber(shape CursorShape, blink CursorBlinking) int {
 	return n
 }
 
-// charsets designates and shifts. DECRC can leave a charset in force that no
-// designation gives; a DECRC makes it again where the screen still saves it.
+// charsets designates and shifts, and brings the terminal into what only a
+// DECRC makes.
 func (p *painter) charsets() {
 	t := p.t
 	for slot, c := range t.gsets {
@@ -78,23 +78,81 @@ func (p *painter) charsets() {
 		}
 	}
 	p.puts([...]string{"", "\x0e", "\x1bn", "\x1bo"}[t.glevel])
-	if t.charset == t.gsets[t.glevel] {
-		return
+	asleep := !t.pen.natural() && p.detail < paintNoLinks
+	odd := t.charset != t.gsets[t.glevel]
+	fits := func(s *screen) bool {
+		return (!odd || s.savedCharset == t.charset) && (!asleep || t.pen.restoredFrom(s))
 	}
-	if t.cur.savedCharset == t.charset {
-		p.puts("\x1b8")
-		p.known = false
-		// DECRC sets the pen to the saved one; no style is known now.
-		p.puts("\x1b[m\x1b[\"q")
+	// What came by a DECRC is still saved on that screen, which is the hidden
+	// one where they were switched since. Only the main screen can be left and
+	// come back to.
+	main := t.cur == t.main
+	switch {
+	case !odd && !asleep:
+	case fits(t.cur):
+		p.restore(t.cur, asleep)
+	case main && fits(t.alt):
+		p.setStyle(style{})
+		p.puts("\x1b[?47h")
+		p.restore(t.alt, asleep)
+		p.puts("\x1b[?47l")
+	case odd && t.cur.savedCharset == t.charset:
+		p.restore(t.cur, false)
+	case odd:
+		c := byte(t.charset)
+		if c == 0 {
+			c = 'B'
+		}
+		p.puts("\x1b")
+		p.buf = append(p.buf, "()*+"[t.glevel], c)
+	}
+}
+
+// natural says that SGR and OSC 8 alone make the pen. DECRC makes others: it
+// sets the flags that say whether ext and link are in force, and neither of
+// these.
+func (p pen) natural() bool {
+	awake := p
+	awake.updateExtended()
+	return p == awake && (p.fg&fgUnderline != 0) == (p.ext&extUnderline != 0)
+}
+
+// restoredFrom says whether a DECRC on a screen and OSC 8 lead to the pen.
+func (p pen) restoredFrom(s *screen) bool {
+	awake := p
+	awake.updateExtended()
+	return s.savedFg&fgUnderline == p.fg&fgUnderline && (s.savedBg&bgExtended == p.bg&bgExtended || p == awake)
+}
+
+// restore writes a DECRC with the pen's ext and link in force before it. Where
+// the pen comes from it, it is asleep from then on: a change of the pen may not
+// touch these.
+func (p *painter) restore(s *screen, asleep bool) {
+	t := p.t
+	if asleep {
+		awake := pen{ext: t.pen.ext, link: t.pen.link}
+		if awake.ext&extUnderline != 0 {
+			awake.fg = fgUnderline
+		}
+		awake.updateExtended()
+		p.setStyle(style(awake))
+	}
+	p.puts("\x1b8")
+	p.known = false
+	if p.asleep = asleep; asleep {
+		p.style.fg, p.style.bg = s.savedFg, s.savedBg
+		if (s.savedBg^t.pen.bg)&bgExtended != 0 {
+			// OSC 8 looks anew at what is in force.
+			p.setLink(t.pen.link)
+			p.style.bg ^= bgExtended
+		}
+	} else {
+		p.puts("\x1b[m\x1b[\"q\x1b]8;;\x1b\\")
 		p.style = style{}
-		return
 	}
-	c := byte(t.charset)
-	if c == 0 {
-		c = 'B'
+	if t.charset == t.gsets[t.glevel] && s.savedCharset != t.charset {
+		p.puts([...]string{"\x0f", "\x0e", "\x1bn", "\x1bo"}[t.glevel])
 	}
-	p.puts("\x1b")
-	p.buf = append(p.buf, "()*+"[t.glevel], c)
 }
 
 // cursor puts the cursor where it belongs, with the pen, a pending wrap, and
@@ -103,6 +161,10 @@ func (p *painter) cursor() {
 	t := p.t
 	s := t.cur
 	pen := style(t.pen)
+	if !p.asleep && !t.pen.natural() {
+		// It cannot be had; what the next character looks like can.
+		pen = t.pen.style()
+	}
 	y := s.y
 	if t.modes.origin {
 		y -= s.top
@@ -133,6 +195,9 @@ func (p *painter) cursor() {
 	again := width != 0 && prints && c.width() == width && lead+width == min(s.x, t.cols) &&
 		t.styles.list[c.style()] == t.pen.style() && p.detail < paintNoStyles
 
+	if !again && width == 2 && s.x == t.cols-1 && p.dropped(l, y) {
+		return
+	}
 	if again || pending && (prints || c.hasContent() && c.width() == 0) {
 		p.jump(lead, y)
 		wrapOff()
@@ -148,7 +213,7 @@ func (p *painter) cursor() {
 			p.puts("\x1b[4h")
 		}
 		if c.width() == 0 {
-			p.standalone(t.styles.list[c.style()])
+			p.standalone()
 		}
 		for _, r := range string(t.appendCellText(nil, c)) {
 			p.buf = utf8.AppendRune(p.buf, t.charset.source(r))
@@ -191,13 +256,44 @@ func (p *painter) cursor() {
 	p.setStyle(pen)
 }
 
+// dropped handles a wide character that found one column and no autowrap: it
+// was not printed, and moved the cursor there.
+func (p *painter) dropped(l *line, y int) bool {
+	t := p.t
+	if t.modes.wrap {
+		return false
+	}
+	last, before := l.at(t.cols-1), l.at(t.cols-2)
+	from, text := t.cols-1, "一"
+	switch {
+	case last.withoutTag() == wideTail:
+		return false
+	case before.width() != 2:
+	case p.isStretched(before):
+		text += p.narrow(before, y)
+	case before.style() == t.penStyle() && last == blank(t.penStyle()):
+		// It came together with the one before, which lost its tail to it.
+		from, text = t.cols-2, t.cellText(before)+text
+	default:
+		return false
+	}
+	p.jump(from, y)
+	p.puts("\x1b[?7l")
+	if t.modes.insert {
+		p.puts("\x1b[4h")
+	}
+	p.setStyle(style(t.pen))
+	p.puts(text)
+	return true
+}
+
 // beyond repeats combining marks that found no column and moved the cursor on.
 func (p *painter) beyond(joined bool) {
 	n := min(p.t.cur.x-p.t.cols, 16)
 	if n <= 0 || joined {
 		return
 	}
-	p.standalone(style(p.t.pen))
+	p.standalone()
 	for range n {
 		p.puts("\u0301")
 	}

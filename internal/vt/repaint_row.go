@@ -57,11 +57,14 @@ func (p *painter) row(s *screen, y int, wraps bool) {
 			p.x++
 			continue
 		}
+		if width == 2 && x == t.cols-2 && p.stretched(l, y) {
+			break
+		}
 		p.move(x, y)
 		st := t.styles.list[c.style()]
 		p.setStyle(st)
 		if width == 0 {
-			p.standalone(st)
+			p.standalone()
 		}
 		text := t.appendCellText(nil, c)
 		p.buf = append(p.buf, text...)
@@ -74,7 +77,7 @@ func (p *painter) row(s *screen, y int, wraps bool) {
 			// is not printed.
 			p.puts("\x1b[?7l")
 			p.jump(x, y)
-			p.buf = append(append(p.buf, text...), text...)
+			p.buf = append(append(p.buf, text...), "一"...)
 			if next.hasContent() && next.width() == 1 {
 				p.buf = t.appendCellText(p.buf, next)
 			}
@@ -100,15 +103,60 @@ func (p *painter) row(s *screen, y int, wraps bool) {
 	}
 }
 
-// standalone makes the next combining mark a cell of its own: any control
-// sequence before it will do.
-func (p *painter) standalone(s style) {
-	if p.detail >= paintNoStyles {
-		s = style{}
+// isStretched says that a cell's narrow character is two wide: without
+// autowrap a wide character is not printed in the last column, but a combining
+// mark behind it joins the character before the cursor and brings the width
+// along.
+func (p *painter) isStretched(c cell) bool {
+	if c.width() != 2 {
+		return false
 	}
-	p.buf = appendSGR(p.buf, s)
-	p.protect(0, s.bg&bgProtected)
+	for _, r := range p.t.cellText(c) {
+		return runeWidth(r) != 2
+	}
+	return false
 }
+
+// narrow paints a stretched cell at the last column but one, without the mark
+// that stretches it, which it returns.
+func (p *painter) narrow(c cell, y int) string {
+	t := p.t
+	text := []rune(t.cellText(c))
+	mark := len(text) - 1
+	p.jump(t.cols-2, y)
+	p.setStyle(t.styles.list[c.style()])
+	if mark == 0 {
+		p.csi(1, "X")
+	} else {
+		p.puts(string(text[:mark]))
+	}
+	return string(text[mark:])
+}
+
+// stretched paints the last two columns where the first is a stretched cell.
+func (p *painter) stretched(l *line, y int) bool {
+	t := p.t
+	c, next := l.at(t.cols-2), l.at(t.cols-1)
+	if !p.isStretched(c) || next.withoutTag() == wideTail || next.hasContent() && next.style() != c.style() {
+		return false
+	}
+	if !next.hasContent() {
+		p.move(t.cols-1, y)
+		p.setStyle(t.styles.list[next.style()])
+		p.csi(1, "X")
+	}
+	mark := p.narrow(c, y)
+	p.puts("\x1b[?7l")
+	p.jump(t.cols-1, y)
+	p.puts("一" + mark + t.cellText(next))
+	p.puts("\x1b[?7h")
+	p.known = false
+	return true
+}
+
+// standalone makes the next combining mark a cell of its own: any control
+// before it will do.
+func (p *painter) standalone() { p.puts("\x00") }
 
 // A dirtySet holds the columns of a row that were drawn on and are not right
 // yet, and those that are right already.
