@@ -128,6 +128,10 @@ type DeviceRecord struct {
 	// Insecure is set for a device paired over plain HTTP off loopback.
 	Insecure bool
 	Address  string
+	// Tailnet is the login or tag that the tailnet gave for its peer when it was
+	// paired there; its cookie is good for nobody else (THREATS S-1). Empty for
+	// a device that was paired elsewhere.
+	Tailnet string
 	// RevokedAt is zero for a device that may sign in.
 	RevokedAt time.Time
 }

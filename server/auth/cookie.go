@@ -157,6 +157,9 @@ func (s *Service) Authenticate(r *http.Request, transport Transport) (server.Pri
 		return server.Principal{}, Credential{}, err
 	}
 	credential := Credential{Cookie: true, login: login}
+	if err := checkTailnet(r.Context(), device); err != nil {
+		return server.Principal{}, credential, err
+	}
 	if err := s.loginUsable(r.Context(), login, device, now); err != nil {
 		return server.Principal{}, credential, err
 	}

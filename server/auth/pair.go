@@ -16,6 +16,9 @@ type PairRequest struct {
 	// Address is the peer's: for limits and display.
 	Address   string
 	Transport Transport
+	// Tailnet is who the tailnet says is at the other end, a login or a tag. The
+	// device's cookie works for nobody else. Empty off the tailnet.
+	Tailnet string
 }
 
 // Paired is a new device and its two credentials, returned once.
@@ -42,6 +45,7 @@ func newDevice(request PairRequest, now time.Time) (Paired, server.LoginRecord, 
 		ID: randomText(deviceIDBytes), Name: name, Proof: hashOf(paired.Proof),
 		CreatedAt: now, LastSeenAt: now, ExpiresAt: now.Add(lifetime),
 		Insecure: request.Transport == TransportLAN, Address: untrusted.Clean(request.Address, server.MaxName),
+		Tailnet: request.Tailnet,
 	}
 	login := server.LoginRecord{ID: hashOf(paired.Cookie), Device: paired.Device.ID, CreatedAt: now, LastSeenAt: now}
 	return paired, login, nil

@@ -197,6 +197,9 @@ func (s *suite) pairing(n byte) (server.TicketRecord, server.DeviceRecord, serve
 	ticket.Binding = server.Binding{Sessions: []server.SessionKey{{Host: hostA, ID: sessionA}}}
 	device := server.DeviceRecord{ID: fmt.Sprint("device ", n), Name: "Pixel", Proof: hash(n + 100), CreatedAt: now, LastSeenAt: now,
 		ExpiresAt: now.Add(time.Hour), Address: "192.0.2.7", Insecure: n%2 == 0}
+	if n%2 == 0 {
+		device.Tailnet = "alice@example.com"
+	}
 	login := server.LoginRecord{ID: hash(n + 50), CreatedAt: now, LastSeenAt: now}
 	return ticket, device, login
 }
