@@ -94,7 +94,10 @@ type report struct {
 func Main([]string) int {
 	debug.SetGCPercent(garbagePercent)
 	debug.SetMemoryLimit(memoryLimit)
-	runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), 2))
+	// One at a time: reading, the terminal and writing wait for each other
+	// anyway, and a second processor costs more in wakeups than it brings, most
+	// of all while a flood keeps the others from running.
+	runtime.GOMAXPROCS(1)
 	if err := hold(os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "agent-helm hold:", err)
 		return 1

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -188,6 +189,10 @@ func (s *session) take(output []byte) {
 	s.mu.Unlock()
 	s.lastBusy.Store(time.Now().UnixNano())
 	s.inputs.reply(replies)
+	if len(output) > promptOutput {
+		// A flood fills the buffer anew by itself: the readers' turn.
+		runtime.Gosched()
+	}
 }
 
 // guard runs a step of the terminal. Should that fail, the session goes on with

@@ -15,6 +15,9 @@ const (
 	maxWindow     = 4 << 20
 	// lagFloor is how far any reader may fall behind before it is resynchronised.
 	lagFloor = 1 << 20
+	// lagUnknown is how far, as long as nothing says how fast it is: a flood
+	// prints that much in a tenth of a second, and a reader may well keep up.
+	lagUnknown = 8 << 20
 	// rateInterval is over how long a reader's own rate is measured.
 	rateInterval = 250 * time.Millisecond
 )
@@ -128,6 +131,9 @@ func (s *session) behind(st *stream) bool {
 		return false
 	}
 	limit := max(float64(lagFloor), st.rate*st.lag.Seconds())
+	if st.rate == 0 && (st.rateSince.IsZero() || time.Since(st.rateSince) < st.lag) {
+		limit = lagUnknown
+	}
 	return float64(s.log.End().Offset-st.acked) > limit
 }
 
