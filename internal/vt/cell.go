@@ -39,9 +39,16 @@ func (c cell) restyle(s uint32) cell { return c.withoutTag() | cell(s)<<styleShi
 func blank(style uint32) cell { return cell(style) << styleShift }
 
 // A line is one row. Columns at and above len(cells) are empty and default, so
-// a short row costs what it shows.
+// a short row costs what it shows; or, of a row that was filled, all alike, so
+// that filling costs nothing either. Whoever reads cells takes the row from
+// screen.row, which writes such a fill out.
 type line struct {
 	cells []cell
+	// rest, of width 1, is what the columns from len(cells) up to until hold.
+	rest  cell
+	until int
+	// seq is the screen's fill that this row has seen last.
+	seq uint64
 	// wrapped says that this row continues the one above (soft wrap).
 	wrapped bool
 	// special is false while every cell has width 1; it guards the slow paths
@@ -59,7 +66,23 @@ func (l *line) at(x int) cell {
 	if uint(x) < uint(len(l.cells)) {
 		return l.cells[x]
 	}
+	return l.beyond(x)
+}
+
+// beyond is at, for columns that are not written out.
+func (l *line) beyond(x int) cell {
+	if l.rest != 0 && x >= 0 && x < l.until {
+		return l.rest
+	}
 	return 0
+}
+
+// flatten writes the rest out.
+func (l *line) flatten() {
+	if l.rest != 0 {
+		l.grow(l.until)
+		l.rest = 0
+	}
 }
 
 // grow makes columns below n addressable.
@@ -71,23 +94,41 @@ func (l *line) grow(n int) {
 	if n <= cap(l.cells) {
 		l.cells = l.cells[:n]
 		clear(l.cells[old:])
+	} else {
+		cells := make([]cell, n, max(n, 2*cap(l.cells), 16))
+		copy(cells, l.cells)
+		l.cells = cells
+	}
+	if l.rest != 0 {
+		if old < l.until {
+			fillCells(l.cells[old:min(n, l.until)], l.rest)
+		}
+		if n >= l.until {
+			l.rest = 0
+		}
+	}
+}
+
+// fillCells sets all of dst. Copying what is already there is several times
+// faster than a loop.
+func fillCells(dst []cell, c cell) {
+	if len(dst) < 16 {
+		for i := range dst {
+			dst[i] = c
+		}
 		return
 	}
-	size := cap(l.cells) * 2
-	if size < n {
-		size = n
+	for i := range 8 {
+		dst[i] = c
 	}
-	if size < 16 {
-		size = 16
+	for n := 8; n < len(dst); n *= 2 {
+		copy(dst[n:], dst[:n])
 	}
-	cells := make([]cell, n, size)
-	copy(cells, l.cells)
-	l.cells = cells
 }
 
 func (l *line) set(x int, c cell) {
 	if x >= len(l.cells) {
-		if c == 0 {
+		if c == l.beyond(x) {
 			return
 		}
 		l.grow(x + 1)
@@ -105,24 +146,16 @@ func (l *line) reset(style uint32, cols int) {
 	l.wrapped = false
 	l.special = false
 	l.long = 0
-	if style != 0 {
-		l.fill(blank(style), cols)
-	}
+	l.rest = blank(style)
+	l.until = cols
 }
 
-// fill sets every column.
+// fill sets every column to a cell of width 1.
 func (l *line) fill(c cell, cols int) {
-	cols = l.length(cols)
-	if c == 0 {
-		l.cells = l.cells[:0]
-		l.special = false
-		return
-	}
-	l.grow(cols)
-	for i := range l.cells {
-		l.cells[i] = c
-	}
-	l.special = c.width() != 1
+	l.cells = l.cells[:0]
+	l.special = false
+	l.rest = c
+	l.until = l.length(cols)
 }
 
 // truncate drops columns at and above cols.
@@ -130,11 +163,13 @@ func (l *line) truncate(cols int) {
 	if len(l.cells) > cols {
 		l.cells = l.cells[:cols]
 	}
+	l.until = min(l.until, cols)
 }
 
 // used is the number of columns up to the last cell that is not empty and
 // default.
 func (l *line) used() int {
+	l.flatten()
 	n := len(l.cells)
 	for n > 0 && l.cells[n-1] == 0 {
 		n--
@@ -145,6 +180,7 @@ func (l *line) used() int {
 // textLength is the column behind the last cell with content, background
 // ignored.
 func (l *line) textLength() int {
+	l.flatten()
 	for i := len(l.cells) - 1; i >= 0; i-- {
 		if l.cells[i].hasContent() {
 			return i + l.cells[i].width()
@@ -157,6 +193,7 @@ func (l *line) textLength() int {
 // cols is lost.
 func (l *line) insertCells(pos, n int, fill cell, cols int) {
 	cols = l.length(cols)
+	l.restTo(cols)
 	pos %= cols
 	if pos > 0 && l.special && l.at(pos-1).width() == 2 {
 		l.set(pos-1, fill)
@@ -167,9 +204,7 @@ func (l *line) insertCells(pos, n int, fill cell, cols int) {
 			l.grow(end)
 			copy(l.cells[pos+n:end], l.cells[pos:])
 		}
-		for i := pos; i < pos+n; i++ {
-			l.set(i, fill)
-		}
+		l.fillRange(pos, pos+n, fill)
 	} else {
 		l.fillRange(pos, cols, fill)
 	}
@@ -181,6 +216,7 @@ func (l *line) insertCells(pos, n int, fill cell, cols int) {
 // deleteCells removes n cells at pos; the rest moves left.
 func (l *line) deleteCells(pos, n int, fill cell, cols int) {
 	cols = l.length(cols)
+	l.restTo(cols)
 	pos %= cols
 	if n < cols-pos {
 		if length := len(l.cells); length > pos {
@@ -188,11 +224,9 @@ func (l *line) deleteCells(pos, n int, fill cell, cols int) {
 			if length > pos+n {
 				moved = copy(l.cells[pos:], l.cells[pos+n:])
 			}
-			clear(l.cells[pos+moved:])
+			l.cells = l.cells[:pos+moved]
 		}
-		if fill != 0 {
-			l.fillRange(cols-n, cols, fill)
-		}
+		l.fillRange(cols-n, cols, fill)
 	} else {
 		l.fillRange(pos, cols, fill)
 	}
@@ -207,29 +241,38 @@ func (l *line) deleteCells(pos, n int, fill cell, cols int) {
 	}
 }
 
-// fillRange sets the columns [from, to).
-func (l *line) fillRange(from, to int, c cell) {
-	if c == 0 {
-		if from >= len(l.cells) {
-			return
-		}
-		if to >= len(l.cells) {
-			l.cells = l.cells[:from]
-			return
-		}
-		clear(l.cells[from:to])
-		return
+// restTo makes sure that a rest goes up to the row's end, so that moving cells
+// within the row leaves it where it is.
+func (l *line) restTo(cols int) {
+	if l.until != cols {
+		l.flatten()
 	}
+}
+
+// fillRange sets the columns [from, to) to a cell of width 1. A range that no
+// column follows becomes the rest.
+func (l *line) fillRange(from, to int, c cell) {
 	if from >= to {
 		return
 	}
-	l.grow(to)
-	for i := from; i < to; i++ {
-		l.cells[i] = c
+	length := len(l.cells)
+	if to < length || l.rest != 0 && to < l.until {
+		if from >= length && c == l.rest {
+			return
+		}
+		l.grow(to)
+		fillCells(l.cells[from:to], c)
+		return
 	}
-	if c.width() != 1 {
-		l.special = true
+	if from > length {
+		if c == l.rest && (c == 0 || to <= l.until) {
+			return
+		}
+		l.grow(from)
 	}
+	l.cells = l.cells[:from]
+	l.rest = c
+	l.until = to
 }
 
 // replaceCells overwrites [from, to) and mends wide characters cut by either
@@ -264,7 +307,7 @@ func (k *clusters) intern(s string) uint32 {
 	}
 	if k.index == nil {
 		k.index = make(map[string]uint32)
-		k.limit = 1024
+		k.limit = minInterned
 	}
 	i := uint32(len(k.text))
 	k.text = append(k.text, s)

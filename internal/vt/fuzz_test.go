@@ -138,3 +138,6 @@ func TestRestore_damaged(t *testing.T) {
 		}
 	}
 }
+
+// setRow is for tests that break a terminal on purpose.
+func (s *screen) setRow(y int, l *line) { s.rows[(s.base+y)%len(s.rows)] = l }

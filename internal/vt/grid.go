@@ -56,6 +56,15 @@ type screen struct {
 	// the alternate screen is not shown.
 	rows []*line
 	base int
+	// spare are the rows of an alternate screen that is not shown, for the next
+	// time. What they hold does not count.
+	spare []*line
+	// Filling the whole screen is put off: a row whose seq is not the screen's
+	// is all cells of fillCell in a width of fillCols.
+	seq      uint64
+	fillCell cell
+	fillCols int
+	scratch  []*line
 	// x may be cols: the next character wraps first ("pending wrap").
 	x, y int
 	// top and bottom are the first and last row of the scroll region.
@@ -69,7 +78,26 @@ type screen struct {
 	keyboard []uint8
 }
 
+// row is row y with all its cells written out.
 func (s *screen) row(y int) *line {
+	l := s.live(y)
+	if l.rest != 0 {
+		l.flatten()
+	}
+	return l
+}
+
+// live is row y, which may still have a rest.
+func (s *screen) live(y int) *line {
+	l := s.peek(y)
+	if l.seq != s.seq {
+		s.settle(l)
+	}
+	return l
+}
+
+// peek is row y as it stands, for who overwrites it whole and then sets its seq.
+func (s *screen) peek(y int) *line {
 	y += s.base
 	if y >= len(s.rows) {
 		y -= len(s.rows)
@@ -77,34 +105,69 @@ func (s *screen) row(y int) *line {
 	return s.rows[y]
 }
 
-func (s *screen) setRow(y int, l *line) {
-	y += s.base
-	if y >= len(s.rows) {
-		y -= len(s.rows)
+// settle makes up for the fills that a row has missed.
+func (s *screen) settle(l *line) {
+	l.seq = s.seq
+	l.wrapped = false
+	l.fill(s.fillCell, s.fillCols)
+}
+
+// fillAll fills every row and ends soft wraps.
+func (s *screen) fillAll(c cell, cols int) {
+	s.seq++
+	s.fillCell, s.fillCols = c, cols
+}
+
+// renew empties the rows from up to and without to, see line.reset.
+func (s *screen) renew(from, to int, style uint32, cols int) {
+	for y := from; y < to; y++ {
+		l := s.peek(y)
+		l.reset(style, cols)
+		l.seq = s.seq
 	}
-	s.rows[y] = l
 }
 
 // clear makes the screen as new. It keeps the memory of its rows.
 func (s *screen) clear(cols, rows int) {
-	kept := s.rows
-	*s = screen{rows: kept, bottom: rows - 1}
+	kept := *s
+	*s = screen{rows: kept.rows, spare: kept.spare, scratch: kept.scratch, seq: kept.seq, bottom: rows - 1}
 	s.tabs.setup(0, cols)
-	if len(kept) != rows {
-		s.rows = newRows(rows)
-		return
-	}
-	for _, l := range kept {
-		l.reset(0, cols)
+	if len(s.rows) != rows {
+		s.rows, s.seq = newRows(rows), 0
+	} else if rows > 0 {
+		s.fillAll(0, cols)
 	}
 }
 
-// list is the rows from top to bottom.
+// hide puts the rows away.
+func (s *screen) hide() {
+	if len(s.rows) > 0 {
+		s.spare = s.rows
+	}
+	s.rows, s.base = nil, 0
+}
+
+// show brings rows back, filled.
+func (s *screen) show(c cell, cols, rows int) {
+	s.rows, s.spare, s.base = s.spare, nil, 0
+	if len(s.rows) != rows {
+		s.rows, s.seq = newRows(rows), 0
+	}
+	for _, l := range s.rows {
+		l.long = 0
+	}
+	s.fillAll(c, cols)
+}
+
+// list is the rows from top to bottom, written out. Rows made by others may be
+// put among them.
 func (s *screen) list() []*line {
 	out := make([]*line, len(s.rows))
 	for y := range out {
 		out[y] = s.row(y)
+		out[y].seq = 0
 	}
+	s.seq = 0
 	return out
 }
 
@@ -117,31 +180,45 @@ func newRows(n int) []*line {
 	return rows
 }
 
-// rotateUp moves the rows top+1 … bottom up by one; row top becomes bottom.
-func (s *screen) rotateUp(top, bottom int) *line {
+// rotateUp moves the rows top … bottom up by n, at most their number; the first
+// n become the last.
+func (s *screen) rotateUp(top, bottom, n int) {
 	if top == 0 && bottom == len(s.rows)-1 {
-		l := s.rows[s.base]
-		if s.base++; s.base == len(s.rows) {
-			s.base = 0
+		if s.base += n; s.base >= len(s.rows) {
+			s.base -= len(s.rows)
 		}
-		return l
+		return
 	}
-	l := s.row(top)
-	for y := top; y < bottom; y++ {
-		s.setRow(y, s.row(y+1))
+	if s.base+bottom >= len(s.rows) {
+		// The region goes around the end of the ring: begin the ring anew.
+		s.scratch = append(append(s.scratch[:0], s.rows[s.base:]...), s.rows[:s.base]...)
+		copy(s.rows, s.scratch)
+		s.base = 0
 	}
-	s.setRow(bottom, l)
-	return l
+	region := s.rows[s.base+top : s.base+bottom+1]
+	if back := len(region) - n; back < n {
+		s.scratch = append(s.scratch[:0], region[n:]...)
+		copy(region[back:], region[:n])
+		copy(region, s.scratch)
+		return
+	}
+	s.scratch = append(s.scratch[:0], region[:n]...)
+	copy(region, region[n:])
+	copy(region[len(region)-n:], s.scratch)
 }
 
-// rotateDown moves the rows top … bottom-1 down by one; row bottom becomes top.
-func (s *screen) rotateDown(top, bottom int) *line {
-	l := s.row(bottom)
-	for y := bottom; y > top; y-- {
-		s.setRow(y, s.row(y-1))
-	}
-	s.setRow(top, l)
-	return l
+// removeLines takes n rows away at the top of a region and adds empty ones below.
+func (s *screen) removeLines(top, bottom, n int, style uint32, cols int) {
+	n = min(n, bottom-top+1)
+	s.rotateUp(top, bottom, n)
+	s.renew(bottom+1-n, bottom+1, style, cols)
+}
+
+// addLines adds n empty rows at the top of a region; the last ones are lost.
+func (s *screen) addLines(top, bottom, n int, style uint32, cols int) {
+	n = min(n, bottom-top+1)
+	s.rotateUp(top, bottom, bottom-top+1-n)
+	s.renew(top, top+n, style, cols)
 }
 
 // ybase is the number of lines above the screen, xterm.js's buffer.ybase.
@@ -157,19 +234,17 @@ func (t *Terminal) ybase() int {
 func (t *Terminal) scroll(wrapped bool) {
 	s := t.cur
 	style := t.eraseStyle()
-	if s.top != 0 {
-		l := s.rotateUp(s.top, s.bottom)
-		l.reset(style, t.cols)
-		l.wrapped = wrapped
-		return
+	if s.top == 0 {
+		if s == t.main {
+			t.pushHistory()
+		} else {
+			t.archive.push(t, s.row(0), s.rowOrNil(1), true)
+		}
 	}
-	if s == t.main {
-		t.pushHistory()
-	} else {
-		t.archive.push(t, s.row(0), s.rowOrNil(1), true)
-	}
-	l := s.rotateUp(0, s.bottom)
+	s.rotateUp(s.top, s.bottom, 1)
+	l := s.peek(s.bottom)
 	l.reset(style, t.cols)
+	l.seq = s.seq
 	l.wrapped = wrapped
 }
 
@@ -223,7 +298,7 @@ func (t *Terminal) lineFeed() {
 	case s.y >= t.rows:
 		s.y = t.rows - 1
 	default:
-		s.row(s.y).wrapped = false
+		s.live(s.y).wrapped = false
 	}
 	if s.x >= t.cols {
 		s.x--
@@ -248,7 +323,7 @@ func (t *Terminal) reverseIndex() {
 	s := t.cur
 	t.restrict(t.cols - 1)
 	if s.y == s.top {
-		s.rotateDown(s.top, s.bottom).reset(t.eraseStyle(), t.cols)
+		s.addLines(s.top, s.bottom, 1, t.eraseStyle(), t.cols)
 		t.archive.expectReprint()
 	} else {
 		s.y--
@@ -268,11 +343,11 @@ func (t *Terminal) backspace() {
 	t.restrict(t.cols)
 	if s.x > 0 {
 		s.x--
-	} else if s.y > s.top && s.y <= s.bottom && s.row(s.y).wrapped {
-		s.row(s.y).wrapped = false
+	} else if s.y > s.top && s.y <= s.bottom && s.live(s.y).wrapped {
+		s.live(s.y).wrapped = false
 		s.y--
 		s.x = t.cols - 1
-		if c := s.row(s.y).at(s.x); c.width() != 0 && !c.hasContent() {
+		if c := s.live(s.y).at(s.x); c.width() != 0 && !c.hasContent() {
 			s.x--
 		}
 	}
@@ -281,9 +356,10 @@ func (t *Terminal) backspace() {
 
 // eraseInRow erases the columns [from, to) of a row.
 func (t *Terminal) eraseInRow(y, from, to int, clearWrap, respectProtect bool) {
-	l := t.cur.row(y)
+	l := t.cur.live(y)
 	fill := blank(t.eraseStyle())
-	if respectProtect {
+	if respectProtect && t.styles.protected {
+		l.flatten()
 		t.eraseUnprotected(l, from, to, fill)
 	} else {
 		l.replaceCells(from, to, fill, t.cols)
@@ -305,28 +381,49 @@ func (t *Terminal) eraseUnprotected(l *line, from, to int, fill cell) {
 	if to > 0 && to < length && l.at(to-1).width() == 2 && !t.protected(l.at(to)) {
 		l.set(to, fill)
 	}
-	for x := from; x < to && x < length; x++ {
-		if !t.protected(l.at(x)) {
-			l.set(x, fill)
+	to = min(to, length)
+	if from >= to {
+		return
+	}
+	l.grow(to)
+	cells := l.cells[from:to]
+	seen, protected := cell(0), false
+	for i, c := range cells {
+		if c>>styleShift != seen {
+			seen = c >> styleShift
+			protected = t.protected(c)
+		}
+		if !protected {
+			cells[i] = fill
 		}
 	}
 }
 
-// resetRow erases a whole row.
-func (t *Terminal) resetRow(y int, respectProtect bool) {
-	l := t.cur.row(y)
+// eraseRows erases the rows from up to and without to, whole.
+func (t *Terminal) eraseRows(from, to int, respectProtect bool) {
+	s := t.cur
 	fill := blank(t.eraseStyle())
-	if !respectProtect {
-		l.fill(fill, t.cols)
-		l.wrapped = false
+	if respectProtect && t.styles.protected {
+		if !t.afford((to - from) * t.cols) {
+			return
+		}
+		for y := from; y < to; y++ {
+			l := s.row(y)
+			t.eraseUnprotected(l, 0, l.length(t.cols), fill)
+			l.wrapped = false
+		}
 		return
 	}
-	for x := 0; x < l.length(t.cols); x++ {
-		if !t.protected(l.at(x)) {
-			l.set(x, fill)
-		}
+	if from == 0 && to == t.rows {
+		s.fillAll(fill, t.cols)
+		return
 	}
-	l.wrapped = false
+	for y := from; y < to; y++ {
+		l := s.peek(y)
+		l.fill(fill, t.cols)
+		l.wrapped = false
+		l.seq = s.seq
+	}
 }
 
 func (t *Terminal) eraseInDisplay(what int32, respectProtect bool) {
@@ -334,25 +431,23 @@ func (t *Terminal) eraseInDisplay(what int32, respectProtect bool) {
 	t.restrict(t.cols)
 	switch what {
 	case 0:
-		t.eraseInRow(s.y, s.x, t.cols, s.x == 0, respectProtect)
-		for y := s.y + 1; y < t.rows; y++ {
-			t.resetRow(y, respectProtect)
-		}
 		if s.x == 0 && s.y == 0 {
 			t.archive.expectReprint()
+			if s.peek(0).long <= t.cols {
+				t.eraseRows(0, t.rows, respectProtect)
+				return
+			}
 		}
+		t.eraseInRow(s.y, s.x, t.cols, s.x == 0, respectProtect)
+		t.eraseRows(s.y+1, t.rows, respectProtect)
 	case 1:
 		t.eraseInRow(s.y, 0, s.x+1, true, respectProtect)
 		if s.x+1 >= t.cols && s.y+1 < t.rows {
-			s.row(s.y + 1).wrapped = false
+			s.live(s.y + 1).wrapped = false
 		}
-		for y := 0; y < s.y; y++ {
-			t.resetRow(y, respectProtect)
-		}
+		t.eraseRows(0, s.y, respectProtect)
 	case 2:
-		for y := 0; y < t.rows; y++ {
-			t.resetRow(y, respectProtect)
-		}
+		t.eraseRows(0, t.rows, respectProtect)
 		t.archive.expectReprint()
 	case 3:
 		if s == t.main {
@@ -386,10 +481,7 @@ func (t *Terminal) insertLines(n int) {
 	if !t.cursorInRegion() {
 		return
 	}
-	style := t.eraseStyle()
-	for n = min(n, s.bottom-s.y+1); n > 0; n-- {
-		s.rotateDown(s.y, s.bottom).reset(style, t.cols)
-	}
+	s.addLines(s.y, s.bottom, n, t.eraseStyle(), t.cols)
 	s.x = 0
 }
 
@@ -399,38 +491,30 @@ func (t *Terminal) deleteLines(n int) {
 	if !t.cursorInRegion() {
 		return
 	}
-	style := t.eraseStyle()
-	for n = min(n, s.bottom-s.y+1); n > 0; n-- {
-		s.rotateUp(s.y, s.bottom).reset(style, t.cols)
-	}
+	s.removeLines(s.y, s.bottom, n, t.eraseStyle(), t.cols)
 	s.x = 0
 }
 
 func (t *Terminal) scrollUp(n int) {
 	s := t.cur
-	style := t.eraseStyle()
-	for n = min(n, s.bottom-s.top+1); n > 0; n-- {
-		s.rotateUp(s.top, s.bottom).reset(style, t.cols)
-	}
+	s.removeLines(s.top, s.bottom, n, t.eraseStyle(), t.cols)
 }
 
 func (t *Terminal) scrollDown(n int) {
 	s := t.cur
-	for n = min(n, s.bottom-s.top+1); n > 0; n-- {
-		s.rotateDown(s.top, s.bottom).reset(0, t.cols)
-	}
+	s.addLines(s.top, s.bottom, n, 0, t.cols)
 	t.archive.expectReprint()
 }
 
 // shiftColumns is SL, SR, DECIC and DECDC: every row of the region loses or
 // gains n cells at a column.
 func (t *Terminal) shiftColumns(x, n int, insert bool) {
-	if !t.cursorInRegion() {
+	if !t.cursorInRegion() || !t.afford((t.cur.bottom-t.cur.top+1)*t.cols) {
 		return
 	}
 	fill := blank(t.eraseStyle())
 	for y := t.cur.top; y <= t.cur.bottom; y++ {
-		l := t.cur.row(y)
+		l := t.cur.live(y)
 		if insert {
 			l.insertCells(x, n, fill, t.cols)
 		} else {
@@ -451,10 +535,14 @@ func (t *Terminal) alignmentPattern() {
 		// In origin mode xterm.js starts at the region and comes around.
 		first = 0
 	}
-	for y := first; y < t.rows; y++ {
-		l := s.row(y)
+	if first == 0 {
+		s.fillAll(makeCell('E', 1, style), t.cols)
+	}
+	for y := first; first > 0 && y < t.rows; y++ {
+		l := s.peek(y)
 		l.fill(makeCell('E', 1, style), t.cols)
 		l.wrapped = false
+		l.seq = s.seq
 	}
 	t.setCursor(0, 0)
 }
@@ -484,13 +572,7 @@ func (t *Terminal) enterAlt() {
 		return
 	}
 	if len(t.alt.rows) == 0 {
-		t.alt.rows = newRows(t.rows)
-		t.alt.base = 0
-		if style := t.eraseStyle(); style != 0 {
-			for _, l := range t.alt.rows {
-				l.reset(style, t.cols)
-			}
-		}
+		t.alt.show(blank(t.eraseStyle()), t.cols, t.rows)
 	}
 	t.alt.x, t.alt.y = t.main.x, t.main.y
 	t.cur = t.alt
@@ -502,7 +584,7 @@ func (t *Terminal) leaveAlt() {
 	}
 	t.main.x, t.main.y = t.alt.x, t.alt.y
 	a := t.alt
-	a.rows, a.base = nil, 0
+	a.hide()
 	a.x, a.y = 0, 0
 	a.top, a.bottom = 0, t.rows-1
 	a.tabs = tabStops{}

@@ -17,7 +17,7 @@ func (t *Terminal) beginRun() {
 	if s.x == 0 {
 		return
 	}
-	if l := s.row(s.y); l.special && l.at(s.x-1).width() == 2 {
+	if l := s.live(s.y); l.special && l.at(s.x-1).width() == 2 {
 		l.set(s.x-1, blank(t.penStyle()))
 	}
 }
@@ -29,7 +29,7 @@ func (t *Terminal) mendRight() {
 	if s.x >= t.cols {
 		return
 	}
-	if l := s.row(s.y); l.special {
+	if l := s.live(s.y); l.special {
 		if c := l.at(s.x); c.width() == 0 && !c.hasContent() {
 			l.set(s.x, blank(t.penStyle()))
 		}
@@ -51,14 +51,14 @@ func (t *Terminal) printASCII(p []byte) {
 		if s.x >= t.cols {
 			if !t.modes.wrap {
 				// Every further character lands on the last column.
-				s.row(s.y).set(t.cols-1, tag|cell(p[len(p)-1]))
+				s.live(s.y).set(t.cols-1, tag|cell(p[len(p)-1]))
 				s.x = t.cols
 				break
 			}
 			t.wrap(tag)
 		}
 		n := min(len(p), t.cols-s.x)
-		l := s.row(s.y)
+		l := s.live(s.y)
 		l.grow(s.x + n)
 		dst := l.cells[s.x : s.x+n]
 		for i, b := range p[:n] {
@@ -75,7 +75,7 @@ func (t *Terminal) printASCII(p []byte) {
 // region. What is left of the old line is cleared.
 func (t *Terminal) wrap(tag cell) {
 	s := t.cur
-	old, oldX := s.row(s.y), s.x
+	old, oldX := s.live(s.y), s.x
 	if oldX < t.cols {
 		old.fillRange(oldX, t.cols, tag)
 	}
@@ -88,13 +88,13 @@ func (t *Terminal) wrap(tag cell) {
 		if recycled && oldX < t.cols {
 			// xterm.js makes the new row of the old one, and clears what was
 			// left of the old one only then.
-			s.row(s.y).fillRange(oldX, t.cols, tag)
+			s.live(s.y).fillRange(oldX, t.cols, tag)
 		}
 	} else {
 		if s.y >= t.rows {
 			s.y = t.rows - 1
 		}
-		s.row(s.y).wrapped = true
+		s.live(s.y).wrapped = true
 	}
 }
 
@@ -123,7 +123,7 @@ func (t *Terminal) printRune(r rune) {
 			}
 		}
 	}
-	l := s.row(s.y)
+	l := s.live(s.y)
 	if join && s.x > 0 {
 		x := s.x - 1
 		if l.at(x).width() == 0 {
@@ -198,7 +198,7 @@ func (t *Terminal) repeat(n int) {
 	if x < 0 || x >= t.cols {
 		return
 	}
-	text := t.cellText(s.row(s.y).at(x))
+	text := t.cellText(s.live(s.y).at(x))
 	n = min(n, maxRepeat)
 	t.inRun = false
 	if len(text) == 1 {

@@ -269,7 +269,7 @@ func (d *decoder) screen(s *screen, shown bool) {
 		d.fail()
 		return
 	}
-	s.rows = newRows(n)
+	s.rows, s.seq = newRows(n), 0
 	for _, l := range s.rows {
 		long := d.num(maxSize)
 		limit := t.cols

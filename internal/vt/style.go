@@ -74,10 +74,31 @@ type styles struct {
 	lastID uint32
 	// generation changes whenever ids do.
 	generation uint32
+	// protected says that some style protects cells (DECSCA): without one,
+	// erasing what is not protected is erasing.
+	protected bool
 }
 
 func newStyles(generation uint32) styles {
-	return styles{list: []style{{}}, limit: 1024, generation: generation}
+	return styles{list: []style{{}}, limit: minInterned, generation: generation}
+}
+
+// minInterned is how many styles or clusters are kept before it is worth looking
+// for unused ones.
+const minInterned = 1024
+
+// reset forgets all styles. It keeps the memory of a few.
+func (k *styles) reset() {
+	if len(k.list) == 1 {
+		return
+	}
+	if len(k.list) > 64 {
+		*k = newStyles(k.generation + 1)
+		return
+	}
+	clear(k.list[1:])
+	clear(k.index)
+	*k = styles{list: k.list[:1], index: k.index, limit: minInterned, generation: k.generation + 1}
 }
 
 func (k *styles) intern(s style) uint32 {
@@ -95,6 +116,7 @@ func (k *styles) intern(s style) uint32 {
 		id = uint32(len(k.list))
 		k.list = append(k.list, s)
 		k.index[s] = id
+		k.protected = k.protected || s.bg&bgProtected != 0
 	}
 	k.last, k.lastID = s, id
 	return id
@@ -153,29 +175,41 @@ func (t *Terminal) sweep() {
 	for i := range clusterMap {
 		clusterMap[i] = unset
 	}
-	lines := append([]*line{&t.archive.open}, t.main.rows...)
-	for _, l := range append(lines, t.alt.rows...) {
-		for i, c := range l.cells {
-			if c == 0 {
-				continue
+	renumber := func(c cell) cell {
+		id := c.style()
+		if styleMap[id] == unset {
+			styleMap[id] = newStyles.intern(oldStyles[id])
+		}
+		c = c.restyle(styleMap[id])
+		if c.isCluster() {
+			k := c.number()
+			if clusterMap[k] == unset {
+				clusterMap[k] = newClusters.intern(oldText[k])
 			}
-			id := c.style()
-			if styleMap[id] == unset {
-				styleMap[id] = newStyles.intern(oldStyles[id])
-			}
-			c = c.restyle(styleMap[id])
-			if c.isCluster() {
-				k := c.number()
-				if clusterMap[k] == unset {
-					clusterMap[k] = newClusters.intern(oldText[k])
-				}
-				c = c&^cellRune | cell(clusterMap[k])
-			}
-			l.cells[i] = c
+			c = c&^cellRune | cell(clusterMap[k])
+		}
+		return c
+	}
+	lines := []*line{&t.archive.open}
+	for _, s := range []*screen{t.main, t.alt} {
+		for y := range s.rows {
+			lines = append(lines, s.live(y))
 		}
 	}
-	newStyles.limit = max(1024, 2*len(newStyles.list))
-	newClusters.limit = max(1024, 2*len(newClusters.text))
+	for _, l := range lines {
+		if l.rest != 0 {
+			l.rest = renumber(l.rest)
+		}
+		for i, c := range l.cells {
+			if c != 0 {
+				l.cells[i] = renumber(c)
+			}
+		}
+	}
+	// Looking at a large screen is worth it less often.
+	least := max(minInterned, t.cols*t.rows/64)
+	newStyles.limit = max(least, 2*len(newStyles.list))
+	newClusters.limit = max(least, 2*len(newClusters.text))
 	t.styles, t.clusters = newStyles, newClusters
 	t.penStale = true
 }

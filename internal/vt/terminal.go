@@ -56,6 +56,7 @@ type Terminal struct {
 	observed observed
 	titles   []string
 	faults   uint64
+	effort   effort
 }
 
 // New returns an empty terminal.
@@ -84,8 +85,9 @@ func New(o Options) *Terminal {
 // resetScreens gives the terminal two empty screens and no scrollback.
 func (t *Terminal) resetScreens() {
 	t.main.clear(t.cols, t.rows)
-	t.alt.clear(t.cols, t.rows)
-	t.alt.rows = nil
+	t.alt.hide()
+	t.alt.clear(t.cols, 0)
+	t.alt.bottom = t.rows - 1
 	t.cur = t.main
 	t.scrollback.reset()
 	t.missing = 0
@@ -99,9 +101,7 @@ func (t *Terminal) resetScreens() {
 		t.archive.open = open
 		t.archive.flush(t)
 	}
-	if len(t.styles.list) > 1 {
-		t.styles = newStyles(t.styles.generation + 1)
-	}
+	t.styles.reset()
 	t.clusters = clusters{}
 	t.archive.expectReprint()
 }
@@ -129,6 +129,7 @@ func (t *Terminal) Reset() {
 // goes on behind the byte that did it.
 func (t *Terminal) Write(p []byte) (int, error) {
 	t.rest = p
+	t.effort.fed += uint64(len(p))
 	for len(t.rest) > 0 {
 		t.writeSome()
 	}
