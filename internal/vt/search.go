@@ -206,7 +206,7 @@ func (s *searcher) line(id LineID, rec []byte, on *screenLine) bool {
 		}
 		m := s.match(id, rec, text, found, on)
 		s.result.Matches = append(s.result.Matches, m)
-		s.size += len(m.Text) + 128
+		s.size += matchSize(&m)
 		if len(s.result.Matches) >= s.max || s.size > maxPageBytes {
 			s.stop(SearchCursor{id, found.from})
 			return false

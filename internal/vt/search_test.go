@@ -210,6 +210,37 @@ func TestSearch_goes_on_after_more_output(t *testing.T) {
 	}
 }
 
+// Steps find what one search finds, and keep the bounds of the whole.
+func TestSearching(t *testing.T) {
+	term := New(Options{Cols: 40, Rows: 5})
+	for i := range 20_000 {
+		fmt.Fprintf(term, "line %d %s\r\n", i, map[bool]string{true: "needle", false: "hay"}[i%500 == 0])
+	}
+	p := mustPattern(t, "needle", PatternOptions{})
+	run := func(o SearchOptions) (SearchResult, int) {
+		s := NewSearching(p, o)
+		steps := 1
+		for !s.Step(term) {
+			steps++
+		}
+		return s.Result(), steps
+	}
+	all, steps := run(SearchOptions{Work: 1 << 30})
+	if len(all.Matches) != 40 || all.More || steps < 2 {
+		t.Errorf("%d matches in %d steps, more %t", len(all.Matches), steps, all.More)
+	}
+	if d := cmp.Diff(all.Matches, searchAll(t, term, p, SearchOptions{})); d != "" {
+		t.Error(d)
+	}
+	few, _ := run(SearchOptions{Work: 1 << 30, Max: 3})
+	if d := cmp.Diff(all.Matches[:3], few.Matches); d != "" || !few.More || few.Next != (SearchCursor{Line: few.Matches[2].Line, Rune: few.Matches[2].Rune}) {
+		t.Errorf("three: %+v %s", few, d)
+	}
+	if short, _ := run(SearchOptions{Work: 300 << 10}); !short.More || short.Work > 310<<10 {
+		t.Errorf("work %d, more %t", short.Work, short.More)
+	}
+}
+
 func TestSearch_long_line(t *testing.T) {
 	term := New(Options{Cols: 80, Rows: 5})
 	term.Write([]byte(strings.Repeat("a", 5000) + "NEEDLE" + strings.Repeat("b", 5000) + "\r\n"))
