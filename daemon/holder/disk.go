@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/agent-helm/agent-helm/daemon"
 	"github.com/agent-helm/agent-helm/internal/ring"
@@ -24,6 +25,9 @@ const (
 	// maxDiskMarks bounds the marks kept, as internal/ring bounds its own.
 	maxDiskMarks = 4096
 
+	// maxMarkMillis is what a time of a mark is below: 100 years.
+	maxMarkMillis = 100 * 365 * 24 * 3600 * 1000
+
 	segmentSuffix = ".out"
 	marksFile     = "marks"
 )
@@ -33,8 +37,10 @@ var errBroken = errors.New("the log on disk is unusable")
 
 // diskLog is a stream on disk: raw bytes in segments named by the offset of
 // their first byte in hexadecimal, and a text file of marks, one "offset
-// ordinal cols rows" a line. The first line of that file is the size at the
-// start. It is used by one goroutine at a time.
+// ordinal cols rows milliseconds" a line, the last where it is known. The first
+// line of that file is the size at the start. What lies beside the segments is
+// for recordings, see times.go and keyframe.go. It is used by one goroutine at a
+// time.
 type diskLog struct {
 	dir         string
 	limit       int64
@@ -45,6 +51,8 @@ type diskLog struct {
 	segments []*segment // oldest first
 	marks    []ring.Mark
 	marksLog *os.File
+	// markTimes are when the marks came, by ordinal, where that is known.
+	markTimes map[uint32]time.Duration
 	// lines counts those in the marks file; it is rewritten when most are stale.
 	lines int
 	// broken is set when a file could not be written; create sets it right.
@@ -64,6 +72,10 @@ type segment struct {
 	start uint64
 	size  int64
 	file  segmentFile
+	// times is what is written beside it; nil in a log that is read.
+	times *timeIndex
+	// keyed says that its keyframe was written.
+	keyed bool
 }
 
 func (s *segment) end() uint64 { return s.start + uint64(s.size) }
@@ -94,7 +106,7 @@ func (l *diskLog) create(position wire.Position, cols, rows uint16) error {
 		return fmt.Errorf("create log: %w", err)
 	}
 	l.start = ring.Mark{Offset: position.Offset, Ordinal: position.Marks, Cols: cols, Rows: rows}
-	l.end, l.segments, l.marks = position, nil, nil
+	l.end, l.segments, l.marks, l.markTimes = position, nil, nil, nil
 	if err := l.writeMarks(); err != nil {
 		return err
 	}
@@ -102,13 +114,15 @@ func (l *diskLog) create(position wire.Position, cols, rows uint16) error {
 	return nil
 }
 
-// append adds bytes at the end. After an error, end says how much was taken.
-func (l *diskLog) append(p []byte) error {
+// append adds bytes at the end, which came at a time (untimed: nobody knows
+// when). After an error, end says how much was taken.
+func (l *diskLog) append(p []byte, at time.Duration) error {
 	for len(p) > 0 {
 		newest, err := l.newest()
 		if err != nil {
 			return err
 		}
+		newest.times.note(l.end.Offset, at)
 		n, err := newest.file.Write(p[:min(int64(len(p)), l.segmentSize-newest.size)])
 		newest.size += int64(n)
 		l.end.Offset += uint64(n)
@@ -130,7 +144,10 @@ func (l *diskLog) newest() (*segment, error) {
 	if err != nil {
 		return nil, fmt.Errorf("extend log: %w", err)
 	}
-	l.segments = append(l.segments, &segment{path: path, start: l.end.Offset, file: file})
+	if n := len(l.segments); n > 0 {
+		l.segments[n-1].times.close()
+	}
+	l.segments = append(l.segments, &segment{path: path, start: l.end.Offset, file: file, times: newTimeIndex(l.dir, l.end.Offset, l.segmentSize)})
 	if len(l.segments) > segmentsPerLog {
 		if err := l.dropOldest(); err != nil {
 			return nil, err
@@ -141,7 +158,8 @@ func (l *diskLog) newest() (*segment, error) {
 
 func (l *diskLog) dropOldest() error {
 	oldest := l.segments[0]
-	if err := errors.Join(oldest.file.Close(), os.Remove(oldest.path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	oldest.times.close()
+	if err := errors.Join(oldest.file.Close(), os.Remove(oldest.path), removeBeside(l.dir, oldest.start)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("shorten log: %w", err)
 	}
 	l.segments = slices.Delete(l.segments, 0, 1)
@@ -157,25 +175,47 @@ func (l *diskLog) dropOldest() error {
 // dropMarks takes the first n marks into the start.
 func (l *diskLog) dropMarks(n int) {
 	if n > 0 {
+		for _, m := range l.marks[:n-1] {
+			delete(l.markTimes, m.Ordinal)
+		}
+		delete(l.markTimes, l.start.Ordinal)
 		l.start = l.marks[n-1]
 		l.marks = slices.Delete(l.marks, 0, n)
 	}
 }
 
-// mark adds a resize at the end.
-func (l *diskLog) mark(m ring.Mark) error {
+// mark adds a resize at the end, which came at a time, as append does.
+func (l *diskLog) mark(m ring.Mark, at time.Duration) error {
+	if at >= 0 {
+		l.noteMark(m.Ordinal, at)
+	}
 	l.marks = append(l.marks, m)
 	l.end.Marks = m.Ordinal
 	if len(l.marks) > maxDiskMarks {
 		// Bytes before the oldest mark can no longer be addressed.
 		l.dropMarks(1)
 	}
-	if _, err := fmt.Fprintf(l.marksLog, "%d %d %d %d\n", m.Offset, m.Ordinal, m.Cols, m.Rows); err != nil {
+	if _, err := l.marksLog.WriteString(l.markLine(m)); err != nil {
 		l.broken = true
 		return fmt.Errorf("append mark to log: %w", err)
 	}
 	l.lines++
 	return l.tidyMarks()
+}
+
+func (l *diskLog) noteMark(ordinal uint32, at time.Duration) {
+	if l.markTimes == nil {
+		l.markTimes = make(map[uint32]time.Duration)
+	}
+	l.markTimes[ordinal] = at
+}
+
+func (l *diskLog) markLine(m ring.Mark) string {
+	line := fmt.Sprintf("%d %d %d %d", m.Offset, m.Ordinal, m.Cols, m.Rows)
+	if at, known := l.markTimes[m.Ordinal]; known {
+		line += fmt.Sprintf(" %d", at.Milliseconds())
+	}
+	return line + "\n"
 }
 
 // tidyMarks rewrites the marks file when most of it is stale.
@@ -189,7 +229,7 @@ func (l *diskLog) tidyMarks() error {
 func (l *diskLog) writeMarks() error {
 	var b strings.Builder
 	for _, m := range append([]ring.Mark{l.start}, l.marks...) {
-		fmt.Fprintf(&b, "%d %d %d %d\n", m.Offset, m.Ordinal, m.Cols, m.Rows)
+		b.WriteString(l.markLine(m))
 	}
 	path := filepath.Join(l.dir, marksFile)
 	if err := daemon.WriteFileAtomic(path, []byte(b.String())); err != nil {
@@ -216,11 +256,11 @@ func (l *diskLog) copyFrom(source *ring.Ring) error {
 		case err != nil:
 			return err
 		case chunk.Mark != nil:
-			err = l.mark(*chunk.Mark)
+			err = l.mark(*chunk.Mark, untimed)
 		case len(chunk.Data) == 0:
 			return nil
 		default:
-			err = l.append(chunk.Data)
+			err = l.append(chunk.Data, untimed)
 		}
 		if err != nil {
 			return err
@@ -283,6 +323,7 @@ func (l *diskLog) sizeAt(position wire.Position) (cols, rows uint16) {
 func (l *diskLog) close() error {
 	var errs []error
 	for _, s := range l.segments {
+		s.times.close()
 		errs = append(errs, s.file.Close())
 	}
 	if l.marksLog != nil {
@@ -368,6 +409,10 @@ func (l *diskLog) readMarks() error {
 		if _, err := fmt.Sscanf(scanner.Text(), "%d %d %d %d", &m.Offset, &m.Ordinal, &m.Cols, &m.Rows); err != nil ||
 			m.Cols < 1 || m.Cols > wire.MaxColumns || m.Rows < 1 || m.Rows > wire.MaxRows {
 			break // the rest was not written
+		}
+		var offset, ordinal, cols, rows, millis int64
+		if n, _ := fmt.Sscanf(scanner.Text(), "%d %d %d %d %d", &offset, &ordinal, &cols, &rows, &millis); n == 5 && millis >= 0 && millis < maxMarkMillis {
+			l.noteMark(m.Ordinal, time.Duration(millis)*time.Millisecond)
 		}
 		if first {
 			l.start = m

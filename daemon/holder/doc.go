@@ -17,7 +17,8 @@
 //	                      birth.json  process ids with start times, and the boot id
 //	                      exit.json   how the program ended, and where its stream ends
 //	                      state.bin   internal/vt state at the end
-//	                      log/        output: segments by offset, and the marks
+//	                      log/        output: segments by offset, and the marks; for
+//	                                  recordings, when bytes came and first screens
 //	                      holder.log  what the holder itself had to say
 //	<run>/<id>.sock                   the socket; a deleted one comes back
 //

@@ -32,12 +32,14 @@ type outputLog struct {
 	warning string
 	retryAt time.Time
 	now     func() time.Time
-	logger  *slog.Logger
+	// began is when the log began, from which its times count.
+	began  time.Time
+	logger *slog.Logger
 }
 
 // newOutputLog begins an empty log in directory dir for a terminal of this size.
 func newOutputLog(dir string, limit int64, cols, rows uint16, logger *slog.Logger, now func() time.Time) *outputLog {
-	l := &outputLog{tail: ring.New(tailBytes), disk: newDiskLog(dir, limit, cols, rows), now: now, logger: logger}
+	l := &outputLog{tail: ring.New(tailBytes), disk: newDiskLog(dir, limit, cols, rows), now: now, began: now(), logger: logger}
 	if err := l.disk.create(wire.Position{}, cols, rows); err != nil {
 		l.failed(err)
 	}
@@ -67,7 +69,7 @@ func (l *outputLog) Append(p []byte) {
 		l.retry()
 		return
 	}
-	if err := l.disk.append(p); err != nil {
+	if err := l.disk.append(p, l.now().Sub(l.began)); err != nil {
 		l.failed(err)
 	}
 }
@@ -83,10 +85,18 @@ func (l *outputLog) Mark(cols, rows uint16) ring.Mark {
 		l.retry()
 		return mark
 	}
-	if err := l.disk.mark(mark); err != nil {
+	if err := l.disk.mark(mark, l.now().Sub(l.began)); err != nil {
 		l.failed(err)
 	}
 	return mark
+}
+
+// wantsKeyframe says that keyframe is to be called with what the screen shows at
+// End.
+func (l *outputLog) wantsKeyframe() bool { return !l.full && l.disk.wantsKeyframe() }
+
+func (l *outputLog) keyframe(cols, rows uint16, repaint []byte) {
+	l.disk.writeKeyframe(cols, rows, repaint)
 }
 
 // Read copies at most len(buffer) bytes that follow position, up to the next

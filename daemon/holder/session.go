@@ -181,6 +181,9 @@ func (s *session) take(output []byte) {
 	s.deliver(before, output)                           // readers need not wait for our own terminal
 	s.guard(func() { _, _ = s.terminal.Write(output) }) // it never fails
 	replies := s.terminal.TakeReplies()
+	if s.log.wantsKeyframe() {
+		s.guard(func() { s.log.keyframe(s.cols, s.rows, s.terminal.Repaint()) })
+	}
 	changed := warning != s.log.Warning()
 	if changed {
 		s.broadcastUpdate()

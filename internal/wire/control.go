@@ -171,6 +171,9 @@ const (
 	MethodSignal = "session.signal" // server → host, client → holder: Stop actions over HTTP
 	MethodInfo   = "session.info"   // client → holder: result SessionInfo
 	MethodText   = "session.text"   // client → holder: params TextParams, result TextResult
+	// 2026-11-30: search and recordings.
+	MethodSearch    = "session.search"    // server → host, client → holder: params SearchParams, result internal/vt's SearchResult
+	MethodRecording = "session.recording" // server → host: params RecordingParams, result RecordingResult
 )
 
 // RPC is a call. The caller chooses ID, unique among its open calls.
@@ -250,6 +253,54 @@ type TextParams struct {
 // TextResult is that of MethodText.
 type TextResult struct {
 	Text string `json:"text"`
+}
+
+// SearchParams are those of MethodSearch.
+type SearchParams struct {
+	ID    string `json:"id,omitempty"`
+	Query string `json:"query"`
+	// Regexp takes Query as RE2 syntax.
+	Regexp        bool `json:"regexp,omitempty"`
+	CaseSensitive bool `json:"case_sensitive,omitempty"`
+	// Before is the Next of the result before, empty for the newest.
+	Before string `json:"before,omitempty"`
+	// Max is how many matches are wanted, 0 for the callee's own choice.
+	Max int `json:"max,omitempty"`
+}
+
+// RecordingParams are those of MethodRecording: a piece of the log behind From,
+// or its beginning when that is absent.
+type RecordingParams struct {
+	ID   string    `json:"id"`
+	From *Position `json:"from,omitempty"`
+	// Max is about how many bytes of output are wanted, 0 for the host's choice.
+	Max int `json:"max,omitempty"`
+}
+
+// RecordingResult is that of MethodRecording.
+type RecordingResult struct {
+	// Cols, Rows, BeginMS and AgeMS describe the recording's beginning: its size,
+	// its time as events count, and how long ago it was.
+	Cols    uint16           `json:"cols"`
+	Rows    uint16           `json:"rows"`
+	BeginMS int64            `json:"begin_ms"`
+	AgeMS   int64            `json:"age_ms"`
+	Events  []RecordingEvent `json:"events"`
+	// Next is where to go on, End where the log ended at the time of the call.
+	Next Position `json:"next"`
+	End  Position `json:"end"`
+	// Done says that Events end with the last one there is.
+	Done bool `json:"done"`
+}
+
+// RecordingEvent is output, a new size, or a remark of the host about the
+// recording. AtMS counts milliseconds from the log's beginning.
+type RecordingEvent struct {
+	AtMS   int64  `json:"at_ms"`
+	Data   []byte `json:"data,omitempty"`
+	Cols   uint16 `json:"cols,omitempty"`
+	Rows   uint16 `json:"rows,omitempty"`
+	Remark string `json:"remark,omitempty"`
 }
 
 // Restarting says that the server goes away on purpose; come back after AfterMS.
