@@ -48,7 +48,7 @@ func main() {
 	keys := flag.Int("keys", 400, "keystrokes per round")
 	flood := flag.Int("flood", 48, "MiB per flood")
 	full := flag.Bool("full", false, "with 1,000 viewers")
-	only := flag.String("only", "", "comma-separated measurements: echo,flood,slow,uplink,reconnect,memory,viewers")
+	only := flag.String("only", "", "comma-separated measurements: echo,flood,slow,uplink,reconnect,memory,terminal,viewers")
 	flag.Parse()
 
 	b := &bench{rounds: *rounds, keys: *keys, flood: *flood << 20, full: *full, report: newReport()}
@@ -83,6 +83,7 @@ func (b *bench) run(only string) error {
 		{"uplink", false, b.slowUplink},
 		{"reconnect", false, b.reconnect},
 		{"memory", false, b.memory},
+		{"terminal", false, b.terminal},
 		{"viewers", true, b.manyViewers},
 	}
 	for _, m := range measurements {
