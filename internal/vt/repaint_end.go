@@ -58,7 +58,7 @@ func cursorStyleNumber(shape CursorShape, blink CursorBlinking) int {
 		if blink == BlinkDefault {
 			return 0
 		}
-		shape = CursorBlock
+		shape = CursorBar + 1 // unknown: xterm.js takes the blinking alone
 	}
 	n := int(shape) * 2
 	if blink == BlinkOn {
@@ -165,10 +165,6 @@ func (p *painter) cursor() {
 		// It cannot be had; what the next character looks like can.
 		pen = t.pen.style()
 	}
-	y := s.y
-	if t.modes.origin {
-		y -= s.top
-	}
 	l := s.row(s.y)
 	width := int(t.lastWidth)
 	wrapOff := func() {
@@ -195,11 +191,11 @@ func (p *painter) cursor() {
 	again := width != 0 && prints && c.width() == width && lead+width == min(s.x, t.cols) &&
 		t.styles.list[c.style()] == t.pen.style() && p.detail < paintNoStyles
 
-	if !again && width == 2 && s.x == t.cols-1 && p.dropped(l, y) {
+	if !again && width == 2 && s.x == t.cols-1 && p.dropped(l) {
 		return
 	}
 	if again || pending && (prints || c.hasContent() && c.width() == 0) {
-		p.jump(lead, y)
+		p.place(lead)
 		wrapOff()
 		if again {
 			p.setStyle(pen)
@@ -227,7 +223,7 @@ func (p *painter) cursor() {
 		return
 	}
 	if pending {
-		p.jump(t.cols-1, y)
+		p.place(t.cols - 1)
 		// A line erased behind its end: erase it again, which keeps the cursor.
 		uniform, ok := l.uniform(t.cols)
 		if ok {
@@ -248,7 +244,7 @@ func (p *painter) cursor() {
 		p.beyond(false)
 		return
 	}
-	p.jump(s.x, y)
+	p.place(s.x)
 	wrapOff()
 	if t.modes.insert {
 		p.puts("\x1b[4h")
@@ -256,9 +252,28 @@ func (p *painter) cursor() {
 	p.setStyle(pen)
 }
 
+// place puts the cursor into a column of the cursor's row. In origin mode rows
+// count from the top of the region. The main screen's cursor can be outside of
+// it, where it came from the alternate screen; it goes that way again.
+func (p *painter) place(x int) {
+	t := p.t
+	s := t.cur
+	switch {
+	case !t.modes.origin:
+		p.jump(x, s.y)
+	case s.y >= s.top && s.y <= s.bottom || s == t.alt:
+		p.jump(x, s.y-s.top)
+	default:
+		p.puts("\x1b[?47h")
+		p.jump(x, s.y)
+		p.puts("\x1b[?47l")
+		p.known = false
+	}
+}
+
 // dropped handles a wide character that found one column and no autowrap: it
 // was not printed, and moved the cursor there.
-func (p *painter) dropped(l *line, y int) bool {
+func (p *painter) dropped(l *line) bool {
 	t := p.t
 	if t.modes.wrap {
 		return false
@@ -270,14 +285,14 @@ func (p *painter) dropped(l *line, y int) bool {
 		return false
 	case before.width() != 2:
 	case p.isStretched(before):
-		text += p.narrow(before, y)
+		text += p.narrow(before, p.place)
 	case before.style() == t.penStyle() && last == blank(t.penStyle()):
 		// It came together with the one before, which lost its tail to it.
 		from, text = t.cols-2, t.cellText(before)+text
 	default:
 		return false
 	}
-	p.jump(from, y)
+	p.place(from)
 	p.puts("\x1b[?7l")
 	if t.modes.insert {
 		p.puts("\x1b[4h")

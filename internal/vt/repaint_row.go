@@ -118,12 +118,12 @@ func (p *painter) isStretched(c cell) bool {
 }
 
 // narrow paints a stretched cell at the last column but one, without the mark
-// that stretches it, which it returns.
-func (p *painter) narrow(c cell, y int) string {
+// that stretches it, which it returns. place moves to a column of its row.
+func (p *painter) narrow(c cell, place func(x int)) string {
 	t := p.t
 	text := []rune(t.cellText(c))
 	mark := len(text) - 1
-	p.jump(t.cols-2, y)
+	place(t.cols - 2)
 	p.setStyle(t.styles.list[c.style()])
 	if mark == 0 {
 		p.csi(1, "X")
@@ -145,7 +145,7 @@ func (p *painter) stretched(l *line, y int) bool {
 		p.setStyle(t.styles.list[next.style()])
 		p.csi(1, "X")
 	}
-	mark := p.narrow(c, y)
+	mark := p.narrow(c, func(x int) { p.jump(x, y) })
 	p.puts("\x1b[?7l")
 	p.jump(t.cols-1, y)
 	p.puts("一" + mark + t.cellText(next))
@@ -289,32 +289,38 @@ func (p *painter) odd(l *line, y, n int, dirty *dirtySet) {
 		return
 	}
 	t := p.t
+	// At the right edge they are made of second halves, from right to left:
+	// each costs the cell before it.
+	edge := t.cols
+	for edge > 0 && p.isOdd(l.at(edge-1)) {
+		edge--
+	}
+	for x := t.cols - 1; x >= max(edge, 1); x-- {
+		p.setStyle(t.styles.list[l.at(x).style()])
+		p.jump(x-1, y)
+		p.puts("一")
+		p.jump(x-1, y)
+		p.puts(" ")
+		p.x++
+		dirty.add(x - 1)
+		dirty.finish(x)
+	}
+	if edge < t.cols {
+		n = min(n, edge)
+	}
+	// Elsewhere of first halves, which cost the cell behind them.
 	for x := 0; x < n; x++ {
 		c := l.at(x)
 		if !p.isOdd(c) {
 			continue
 		}
 		p.setStyle(t.styles.list[c.style()])
-		switch {
-		case x < t.cols-1:
-			p.jump(x, y)
-			p.puts("一")
-			p.jump(x+1, y)
-			p.puts(" ")
-			p.x++
-			dirty.add(x + 1)
-		case !p.isOdd(l.at(x - 1)):
-			p.jump(x-1, y)
-			p.puts("一")
-			p.jump(x-1, y)
-			p.puts(" ")
-			p.x++
-			dirty.add(x - 1)
-		default:
-			p.jump(x, y)
-			p.puts(" ")
-			p.x++
-		}
+		p.jump(x, y)
+		p.puts("一")
+		p.jump(x+1, y)
+		p.puts(" ")
+		p.x++
+		dirty.add(x + 1)
 		dirty.finish(x)
 	}
 }

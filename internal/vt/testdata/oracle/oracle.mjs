@@ -5,7 +5,9 @@
 //
 // Each line of input is a JSON case {cols, rows, scrollback, runs}, a run being
 // a list of operations: {w: base64} writes, {r: [cols, rows]} resizes, {d: true}
-// dumps. Each line of output is {dumps: [[…] per run]} or {error}.
+// dumps, {d: true, p: true} with rows above the screen as a page shows them: an
+// empty cell there is a space, nothing is protected, and a blank end is not told.
+// Each line of output is {dumps: [[…] per run]} or {error}.
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import readline from 'node:readline';
@@ -38,7 +40,8 @@ function guard(core) {
 }
 
 function open(cols, rows, scrollback) {
-  const term = new Terminal({ cols, rows, scrollback, allowProposedApi: true, logLevel: 'off' });
+  const term = new Terminal({ cols, rows, scrollback, allowProposedApi: true, logLevel: 'off',
+    windowOptions: { pushTitle: true, popTitle: true } });
   term.loadAddon(new Unicode11Addon());
   term.unicode.activeVersion = '11';
   // When rewrapping overflows the scrollback, xterm.js writes to negative
@@ -51,8 +54,12 @@ function open(cols, rows, scrollback) {
   }
   guard(term._core);
   let pending = Buffer.alloc(0);
+  const seen = { title: '', replies: '' };
+  term.onTitleChange((title) => { seen.title = title; });
+  term.onData((data) => { seen.replies += data; });
   return {
     term,
+    seen,
     // xterm.js misreads a character cut behind a byte 0x80, so its callers
     // must not cut characters: the browser holds back as this does.
     write(data) {
@@ -81,8 +88,7 @@ const color = (mode, value) => {
   }
 };
 
-// Whether a cell has a link is told, not which: xterm.js forgets targets of lines
-// that were erased.
+// Whether a cell has a link is told here, which one by links.
 function cellText(cell) {
   const fg = cell.fg, bg = cell.bg;
   const extended = (bg & 0x10000000) !== 0;
@@ -108,7 +114,7 @@ function cellText(cell) {
   return `${chars}/${cell.getWidth()}${style === ',,,,,' ? '' : '/' + style}`;
 }
 
-function row(term, line, cols) {
+function row(term, line, cols, asPage) {
   if (!line) return 'none';
   const cell = term.buffer.active.getNullCell();
   const out = [];
@@ -116,14 +122,17 @@ function row(term, line, cols) {
   const flush = () => {
     if (last !== null) out.push(count > 1 ? `${last}×${count}` : last);
   };
+  while (asPage && cols > 0 && line.loadCell(cols - 1, cell).getChars().trim() === '' && cell.getWidth() === 1) cols--;
   for (let x = 0; x < cols; x++) {
     line.loadCell(x, cell);
-    const text = cellText(cell);
+    if (asPage) cell.bg &= ~0x20000000;
+    let text = cellText(cell);
+    if (asPage && text.startsWith('/1')) text = ' ' + text;
     if (text === last) { count++; continue; }
     flush();
     last = text; count = 1;
   }
-  if (last !== '/1') flush();
+  if (last !== (asPage ? ' /1' : '/1')) flush();
   return (line.isWrapped ? '~' : '') + out.join('|');
 }
 
@@ -132,10 +141,28 @@ function charsetName(c) {
   return c ? ['#', '@', '[', '`', 'q', '~'].map((k) => (c[k] ?? k)[0]).join('') : '';
 }
 
-function screen(term, buffer, cols, rows, history) {
+// The targets of links by row (from the screen's top) and column, where xterm.js
+// still knows them: it forgets those of lines that were erased.
+function links(term, name, buffer, cols, rows, out) {
+  const cell = term.buffer.active.getNullCell();
+  const service = term._core._oscLinkService;
+  for (let y = 0; y < rows; y++) {
+    const line = buffer.lines.get(buffer.ybase + y);
+    for (let x = 0; line && x < cols; x++) {
+      line.loadCell(x, cell);
+      if (!(cell.bg & 0x10000000) || !cell.extended.urlId) continue;
+      const uri = service.getLinkData(cell.extended.urlId)?.uri;
+      if (uri !== undefined) out[`${name} ${y},${x}`] = uri;
+    }
+  }
+}
+
+function screen(term, buffer, cols, rows, history, asPage) {
   const lines = [];
   if (buffer.lines.length > 0) {
-    for (let y = history ? 0 : buffer.ybase; y < buffer.ybase + rows; y++) lines.push(row(term, buffer.lines.get(y), cols));
+    for (let y = history ? 0 : buffer.ybase; y < buffer.ybase + rows; y++) {
+      lines.push(row(term, buffer.lines.get(y), cols, asPage && y < buffer.ybase));
+    }
   }
   const tabs = [];
   for (let x = 0; x < cols; x++) if (buffer.tabs[x]) tabs.push(x);
@@ -146,7 +173,7 @@ function screen(term, buffer, cols, rows, history) {
   };
 }
 
-function dump(term) {
+function dump(term, seen, asPage) {
   const core = term._core;
   const { normal, alt, active } = core.buffers;
   const m = core.coreService.decPrivateModes;
@@ -155,8 +182,14 @@ function dump(term) {
   penCell.fg = pen.fg; penCell.bg = pen.bg; penCell.extended = pen.extended; penCell.content = 1 << 22;
   const charset = core._charsetService;
   const join = core._inputHandler._parser.precedingJoinState;
+  const replies = seen.replies;
+  seen.replies = '';
+  const targets = {};
+  links(term, 'main', normal, term.cols, term.rows, targets);
+  if (alt.lines.length > 0) links(term, 'alt', alt, term.cols, term.rows, targets);
   return {
-    main: screen(term, normal, term.cols, term.rows, true),
+    title: seen.title, replies, links: targets,
+    main: screen(term, normal, term.cols, term.rows, true, asPage),
     alt: screen(term, alt, term.cols, term.rows, false),
     ybase: normal.ybase,
     alternate: active === alt,
@@ -178,7 +211,7 @@ for await (const text of lines) {
   try {
     const job = JSON.parse(text);
     result = { dumps: job.runs.map((run) => {
-      const { term, write } = open(job.cols, job.rows, job.scrollback);
+      const { term, seen, write } = open(job.cols, job.rows, job.scrollback);
       const dumps = [];
       for (const op of run) {
         if (op.w !== undefined) write(Buffer.from(op.w, 'base64'));
@@ -189,7 +222,7 @@ for await (const text of lines) {
           const { alt } = term._core.buffers;
           if (alt.lines.length === 0) alt.lines.maxLength = op.r[1];
         }
-        if (op.d) dumps.push(dump(term));
+        if (op.d) dumps.push(dump(term, seen, op.p));
       }
       term.dispose();
       return dumps;
