@@ -36,6 +36,7 @@ var methods = map[string]func(*session, json.RawMessage) (any, *wire.Fault){
 	wire.MethodSignal: (*session).callSignal,
 	wire.MethodPage:   (*session).callPage,
 	wire.MethodText:   (*session).callText,
+	wire.MethodSearch: (*session).callSearch,
 }
 
 // call answers one RPC.

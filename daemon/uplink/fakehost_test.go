@@ -185,3 +185,11 @@ func (h *fakeHost) Page(context.Context, wire.PageParams) (json.RawMessage, erro
 	h.called("page")
 	return h.page, nil
 }
+func (h *fakeHost) Search(context.Context, wire.SearchParams) (json.RawMessage, error) {
+	h.called("search")
+	return json.RawMessage(`{}`), nil
+}
+func (h *fakeHost) Recording(context.Context, wire.RecordingParams) (wire.RecordingResult, error) {
+	h.called("recording")
+	return wire.RecordingResult{}, nil
+}

@@ -113,12 +113,19 @@ func TestPolicy_Matrix(t *testing.T) {
 				if reply := r.reply(t, 20, wire.MethodPage, wire.PageParams{ID: h.id, Max: 1}); reply.Error != nil {
 					t.Errorf("history is watching: %+v", reply.Error)
 				}
+				if reply := r.reply(t, 21, wire.MethodSearch, wire.SearchParams{ID: h.id, Query: "x"}); reply.Error != nil {
+					t.Errorf("searching is watching: %+v", reply.Error)
+				}
+				if reply := r.reply(t, 22, wire.MethodRecording, wire.RecordingParams{ID: h.id}); reply.Error != nil {
+					t.Errorf("a recording is watching: %+v", reply.Error)
+				}
+				watching := []string{"page", "search", "recording"}
 				for what, may := range want[name] {
 					if allowed[what] != may {
 						t.Errorf("%s is allowed: %t", what, allowed[what])
 					}
 				}
-				if made := r.host.made(); !allowed["act"] && slices.ContainsFunc(made, func(call string) bool { return call != "page" && !strings.HasPrefix(call, "start") }) {
+				if made := r.host.made(); !allowed["act"] && slices.ContainsFunc(made, func(call string) bool { return !slices.Contains(watching, call) && !strings.HasPrefix(call, "start") }) {
 					t.Errorf("calls were made: %q", made)
 				}
 				r.stop()
@@ -219,6 +226,10 @@ func TestCall_HostileParameters(t *testing.T) {
 			{wire.MethodKill, wire.SessionParams{ID: "../../../etc"}, wire.CodeUnknownSession},
 			{wire.MethodForget, wire.SessionParams{ID: ""}, wire.CodeUnknownSession},
 			{wire.MethodPage, wire.PageParams{ID: strings.Repeat("a", 26) + "/"}, wire.CodeUnknownSession},
+			{wire.MethodSearch, wire.SearchParams{ID: "../x", Query: "x"}, wire.CodeUnknownSession},
+			{wire.MethodSearch, []int{1}, wire.CodeInvalid},
+			{wire.MethodRecording, wire.RecordingParams{ID: "../x"}, wire.CodeUnknownSession},
+			{wire.MethodRecording, "text", wire.CodeInvalid},
 			{wire.MethodStart, wire.StartParams{}, wire.CodeInvalid},
 			{wire.MethodStart, wire.StartParams{Agent: "claude", Argv: []string{"x"}}, wire.CodeInvalid},
 			{wire.MethodStart, []int{1}, wire.CodeInvalid},

@@ -29,11 +29,20 @@ func (l *link) call(ctx context.Context, f *wire.RPC) error {
 			l.u.options.Audit.called(f.Method, target, reply.Error.Code)
 		} else {
 			reply.Result = result
-			l.u.options.Audit.called(f.Method, target, "ok")
+			if !goesOn(f) {
+				l.u.options.Audit.called(f.Method, target, "ok")
+			}
 		}
 		return l.box.sendReply(reply)
 	})
 	return nil
+}
+
+// goesOn says that a call fetches a further piece of what was noted at its
+// first.
+func goesOn(f *wire.RPC) bool {
+	var params wire.RecordingParams
+	return f.Method == wire.MethodRecording && decodeParams(f.Params, &params) == nil && params.From != nil
 }
 
 // method is one call that a server may make.
@@ -92,6 +101,34 @@ var methods = map[string]method{
 			}
 			page, err := sessions.Page(ctx, params)
 			return page, params.ID, err
+		},
+	},
+	wire.MethodSearch: {
+		allowed: byWatch,
+		run: func(ctx context.Context, sessions Sessions, raw json.RawMessage) (any, string, error) {
+			var params wire.SearchParams
+			if err := decodeParams(raw, &params); err != nil {
+				return nil, "", err
+			}
+			if !daemon.ValidSessionID(params.ID) {
+				return nil, "", errUnknownSession
+			}
+			result, err := sessions.Search(ctx, params)
+			return result, params.ID, err
+		},
+	},
+	wire.MethodRecording: {
+		allowed: byWatch,
+		run: func(ctx context.Context, sessions Sessions, raw json.RawMessage) (any, string, error) {
+			var params wire.RecordingParams
+			if err := decodeParams(raw, &params); err != nil {
+				return nil, "", err
+			}
+			if !daemon.ValidSessionID(params.ID) {
+				return nil, "", errUnknownSession
+			}
+			result, err := sessions.Recording(ctx, params)
+			return result, params.ID, err
 		},
 	},
 }

@@ -55,3 +55,9 @@ func (a supervised) Forget(ctx context.Context, id string) error { return a.s.Fo
 func (a supervised) Page(ctx context.Context, params wire.PageParams) (json.RawMessage, error) {
 	return a.s.Page(ctx, params)
 }
+func (a supervised) Search(ctx context.Context, params wire.SearchParams) (json.RawMessage, error) {
+	return a.s.Search(ctx, params)
+}
+func (a supervised) Recording(ctx context.Context, params wire.RecordingParams) (wire.RecordingResult, error) {
+	return a.s.Recording(ctx, params)
+}

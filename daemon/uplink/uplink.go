@@ -85,6 +85,8 @@ type Sessions interface {
 	Signal(ctx context.Context, id, signal string) error
 	Forget(ctx context.Context, id string) error
 	Page(ctx context.Context, params wire.PageParams) (json.RawMessage, error)
+	Search(ctx context.Context, params wire.SearchParams) (json.RawMessage, error)
+	Recording(ctx context.Context, params wire.RecordingParams) (wire.RecordingResult, error)
 }
 
 // ErrNoHolder says that a session's holder has ended.
