@@ -119,3 +119,18 @@ func isInvisible(r rune) bool {
 	}
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp) || r >= 0xe0000 && r <= 0xe0fff
 }
+
+// Mask is Clean for text in which places were counted: every character that
+// draws nothing or changes how its neighbours are drawn becomes U+FFFD, and no
+// character is added or removed. Joiners stay, which emoji are made with.
+func Mask(s string) string {
+	if isPlain(s) {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		if isInvisible(r) && r != '\u200c' && r != '\u200d' {
+			return utf8.RuneError
+		}
+		return r
+	}, s)
+}

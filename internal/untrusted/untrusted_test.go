@@ -68,6 +68,17 @@ func TestText_is_clean_at_every_sink(t *testing.T) {
 	}
 }
 
+func TestMask(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", "plain": "plain", "  two  spaces ": "  two  spaces ", "日本": "日本", "👨\u200d👩": "👨\u200d👩",
+		"a\u202eb\x1b[31m\u0085\u2066": "a\ufffdb\ufffd[31m\ufffd\ufffd", "\xff": "\ufffd", "e\u0301\u200b": "e\u0301\ufffd",
+	} {
+		if got := Mask(text); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+}
+
 func FuzzClean(f *testing.F) {
 	for _, seed := range []string{"", "plain", "\x1b[31m", "a\u202eb", "你好", "\xff\xfe", "  a  ", "a\u0085"} {
 		f.Add(seed, 5)
