@@ -53,7 +53,7 @@ generate: ## Regenerate the OpenAPI document and its TypeScript types
 	@sh scripts/generate
 
 .PHONY: fuzz
-fuzz: ## Compare 10,000 random streams with xterm.js, then run every fuzz target for FUZZTIME (30s) each
+fuzz: web/node_modules/.installed ## Compare 10,000 random streams with xterm.js, then run every fuzz target for FUZZTIME (30s) each
 	@FUZZTIME=$(FUZZTIME) sh scripts/fuzz
 
 .PHONY: chaos
