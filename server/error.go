@@ -47,6 +47,8 @@ const (
 	CodeInputBlocked  Code = "input_blocked"
 	CodeInputRefused  Code = "input_refused"
 	CodeRestarting    Code = "restarting"
+	CodeTailnet       Code = "tailnet_refused"
+	CodePlainHTTP     Code = "plain_http_refused"
 )
 
 // codes gives each code its HTTP status and the sentence that a person reads
@@ -87,6 +89,8 @@ var codes = map[Code]struct {
 	CodeInputLate:       {http.StatusConflict, "The input came too late to be typed safely: nothing of it was written. Send it again."},
 	CodeInputBlocked:    {http.StatusConflict, "The program does not read its input: nothing of it was written."},
 	CodeInputRefused:    {http.StatusConflict, "The host did not take the input: nothing of it was written."},
+	CodeTailnet:         {http.StatusForbidden, "The tailnet does not say that you may come in here: the owner of this server can allow it with --tailscale-allow."},
+	CodePlainHTTP:       {http.StatusForbidden, "The request came to the proxy over plain HTTP: open the https address instead."},
 	CodeRestarting:      {http.StatusServiceUnavailable, "The server restarts: try again in a few seconds."},
 }
 

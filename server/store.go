@@ -320,6 +320,7 @@ const (
 	AuditRename        = "session.renamed"
 	AuditSizeOwner     = "session.size_owner"
 	AuditInputOwner    = "session.input_owner"
+	AuditProxyIgnored  = "proxy.ignored"
 )
 
 // AuditStore keeps audit lines, append only: the store refuses to change or

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"sync/atomic"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
@@ -15,13 +16,16 @@ import (
 	"github.com/agent-helm/agent-helm/server/auth"
 )
 
-// Config is what an API works with. All fields but Placeholder are needed.
+// Config is what an API works with. All fields but Proxies and Placeholder are
+// needed.
 type Config struct {
 	Auth    *auth.Service
 	Fleet   Fleet
 	Sockets Sockets
 	Sites   *Sites
 	Log     *slog.Logger
+	// Proxies are trusted on the way of Sites; nil for none.
+	Proxies *Proxies
 	// Version is the program's, for display.
 	Version string
 	// App holds the built app. Placeholder, when set, is the one file of App
@@ -45,6 +49,7 @@ type API struct {
 	routes      []routeInfo
 	idempotency idempotency
 	handler     http.Handler
+	ignoredAt   atomic.Int64 // of the last note on ignored headers, in ns since 1970
 }
 
 // routeInfo is one route as the access test reads it.
@@ -66,7 +71,7 @@ func New(config Config) (*API, error) {
 	a.huma = humachi.New(a.router, humaConfig())
 	a.huma.UseMiddleware(a.authorize)
 	a.register()
-	a.handler = a.guard(a.router)
+	a.handler = a.By(Way{Sites: a.sites, Proxies: config.Proxies})
 	return a, nil
 }
 

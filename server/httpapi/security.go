@@ -1,11 +1,13 @@
 package httpapi
 
 import (
+	"context"
 	"mime"
 	"net/http"
 	"strings"
 	"time"
 
+	"github.com/agent-helm/agent-helm/internal/logging"
 	"github.com/agent-helm/agent-helm/server"
 	"github.com/agent-helm/agent-helm/server/auth"
 )
@@ -33,15 +35,27 @@ const (
 
 // guard is the outermost handler: what holds for every request, whatever it
 // asks for and whoever asks.
-func (a *API) guard(next http.Handler) http.Handler {
+func (a *API) guard(way Way, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		isAPI := r.URL.Path == "/api" || strings.HasPrefix(r.URL.Path, "/api/")
-		transport, known := a.sites.TransportOf(r.Host)
-		setHeaders(w.Header(), isAPI, known && transport == auth.TransportTLS && a.sites.strict(r.Host))
-		r = r.WithContext(auth.WithAddress(withTransport(r.Context(), transport), peerAddress(r)))
-		if err := a.refusal(r, known, isAPI); err != nil {
+		at := way.arrive(r)
+		setHeaders(w.Header(), isAPI, at.knownHost && !at.plain && at.transport == auth.TransportTLS && way.Sites.strict(r.Host))
+		ctx := auth.WithAddress(withTransport(r.Context(), at.transport), at.address)
+		r = r.WithContext(context.WithValue(ctx, arrivalKey{}, at))
+		if at.ignored {
+			a.noteIgnored(r)
+		}
+		if err := a.refusal(r, way, at, isAPI); err != nil {
 			a.fail(w, r, err)
 			return
+		}
+		if way.Identify != nil {
+			identities, err := way.Identify(r.Context(), r.RemoteAddr)
+			if err != nil {
+				a.fail(w, r, err)
+				return
+			}
+			r = r.WithContext(auth.WithTailnet(r.Context(), identities))
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		// Streams and sockets lift the deadline themselves. A connection that
@@ -70,11 +84,15 @@ func setHeaders(header http.Header, isAPI, strict bool) {
 }
 
 // refusal says why a request goes no further, whoever it comes from.
-func (a *API) refusal(r *http.Request, knownHost, isAPI bool) error {
-	if !knownHost {
+func (a *API) refusal(r *http.Request, way Way, at arrival, isAPI bool) error {
+	if !at.knownHost {
 		return server.NewError(server.CodeHostHeader)
 	}
-	if origins := r.Header.Values("Origin"); len(origins) > 1 || len(origins) == 1 && !a.sites.Origin(origins[0]) {
+	if at.plain && at.transport == auth.TransportTLS {
+		// The name says https, and the proxy says that the browser did not use it.
+		return server.NewError(server.CodePlainHTTP)
+	}
+	if origins := r.Header.Values("Origin"); len(origins) > 1 || len(origins) == 1 && !way.Sites.Origin(origins[0]) {
 		return server.NewError(server.CodeOrigin)
 	}
 	// A file of ours that somebody made a worker of would stay in the browser
@@ -110,6 +128,22 @@ func peerAddress(r *http.Request) string {
 		host = host[:i]
 	}
 	return strings.Trim(host, "[]")
+}
+
+// noteEvery bounds how often headers of an untrusted proxy are written down:
+// anybody can send them.
+const noteEvery = 24 * time.Hour
+
+// noteIgnored tells, once a day, that headers of a proxy were not believed:
+// either a proxy is not configured, or somebody tries.
+func (a *API) noteIgnored(r *http.Request) {
+	now := time.Now().UnixNano()
+	last := a.ignoredAt.Load()
+	if last != 0 && now-last < int64(noteEvery) || !a.ignoredAt.CompareAndSwap(last, now) {
+		return
+	}
+	a.log.Warn("headers of a proxy that is not trusted were ignored: see --trusted-proxy", logging.KeyAddress, auth.AddressFrom(r.Context()))
+	a.auth.Audit(r.Context(), server.AuditProxyIgnored, "", "headers that name a caller were ignored; further ones of this day are not listed")
 }
 
 func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {

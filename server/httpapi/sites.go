@@ -19,8 +19,10 @@ import (
 // the two proves nothing (THREATS S-8).
 type Sites struct {
 	// Public are the addresses that --public-url gave, first the one for links.
+	// Once requests are served it changes through SetPublic alone.
 	Public []*url.URL
-	// Listen is the address that the server listens on.
+	// Listen is the address that the server listens on; the zero value for a
+	// listener that no address of this machine leads to.
 	Listen netip.AddrPort
 	// TLS says that the server itself speaks https.
 	TLS bool
@@ -31,6 +33,7 @@ type Sites struct {
 	addresses func() []netip.Addr
 
 	mu       sync.Mutex
+	link     string              // guarded by mu
 	own      map[netip.Addr]bool // guarded by mu
 	ownUntil time.Time           // guarded by mu
 }
@@ -65,8 +68,14 @@ func (s *Sites) scheme() string {
 // Link is what links begin with: the public URL, or the address at which other
 // machines find this one.
 func (s *Sites) Link() string {
-	if len(s.Public) > 0 {
-		return s.Public[0].String()
+	if public := s.public(); len(public) > 0 {
+		return public[0].String()
+	}
+	s.mu.Lock()
+	link := s.link
+	s.mu.Unlock()
+	if link != "" {
+		return link
 	}
 	if address := s.Listen.Addr(); address.IsUnspecified() {
 		if outward := outwardAddress(); outward.IsValid() {
@@ -74,6 +83,27 @@ func (s *Sites) Link() string {
 		}
 	}
 	return s.Local()
+}
+
+// SetLink gives links another beginning where there is no public URL: the
+// address on a tailnet, once it is known. Empty takes it back.
+func (s *Sites) SetLink(link string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.link = link
+}
+
+// SetPublic replaces the public addresses: a tailnet may rename its machines.
+func (s *Sites) SetPublic(public ...*url.URL) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Public = public
+}
+
+func (s *Sites) public() []*url.URL {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.Public
 }
 
 // Local is the address for a browser or daemon on this machine.
@@ -113,7 +143,7 @@ func (s *Sites) TransportOf(host string) (auth.Transport, bool) {
 		plain = auth.TransportLAN
 	}
 	host = strings.ToLower(host)
-	for _, public := range s.Public {
+	for _, public := range s.public() {
 		if sameHost(public.Scheme, host, public.Host) {
 			if public.Scheme == "https" && !s.Insecure {
 				return auth.TransportTLS, true
@@ -134,7 +164,7 @@ func (s *Sites) TransportOf(host string) (auth.Transport, bool) {
 // a name that the configuration gives to this server alone. Addresses and
 // localhost have other services, on other ports.
 func (s *Sites) strict(host string) bool {
-	for _, public := range s.Public {
+	for _, public := range s.public() {
 		if _, err := netip.ParseAddr(public.Hostname()); err == nil || public.Hostname() == "localhost" {
 			continue
 		}
@@ -151,7 +181,7 @@ func (s *Sites) Origin(origin string) bool {
 	if err != nil || u.Host == "" || u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "" || u.Opaque != "" {
 		return false
 	}
-	for _, public := range s.Public {
+	for _, public := range s.public() {
 		if u.Scheme == public.Scheme && sameHost(u.Scheme, strings.ToLower(u.Host), public.Host) {
 			return true
 		}
@@ -163,7 +193,7 @@ func (s *Sites) Origin(origin string) bool {
 // by a name that can only mean this machine.
 func (s *Sites) isListener(host string) bool {
 	name, port, err := splitHost(host, s.scheme())
-	if err != nil || port != s.Listen.Port() {
+	if err != nil || !s.Listen.IsValid() || port != s.Listen.Port() {
 		return false
 	}
 	listen := s.Listen.Addr().Unmap()
