@@ -326,6 +326,11 @@ func TestOracle_stream(t *testing.T) {
 		var all []byte
 		for range 6 {
 			stream := g.stream(12)
+			if !term.modes.wrap {
+				// Without autowrap, xterm.js's result depends on how writes were
+				// cut; a control ends the run of characters in any case.
+				stream = append([]byte{0}, stream...)
+			}
 			all = append(all, stream...)
 			term.Write(stream)
 			ours = append(ours, term.dump())

@@ -1,7 +1,5 @@
 package vt
 
-import "unicode/utf8"
-
 // finish sets modes, charsets and the cursor, and continues what the stream is
 // in the middle of.
 func (p *painter) finish() {
@@ -211,9 +209,7 @@ func (p *painter) cursor() {
 		if c.width() == 0 {
 			p.standalone()
 		}
-		for _, r := range string(t.appendCellText(nil, c)) {
-			p.buf = utf8.AppendRune(p.buf, t.charset.source(r))
-		}
+		p.typed(t.cellText(c), t.charset)
 		if !again {
 			// Any control ends what a combining mark could join.
 			p.puts("\x00")
@@ -279,16 +275,24 @@ func (p *painter) dropped(l *line) bool {
 		return false
 	}
 	last, before := l.at(t.cols-1), l.at(t.cols-2)
-	from, text := t.cols-1, "一"
+	from, again, text := t.cols-1, "", "一"
 	switch {
 	case last.withoutTag() == wideTail:
 		return false
 	case before.width() != 2:
 	case p.isStretched(before):
-		text += p.narrow(before, p.place)
+		// Painting it anew costs the cell behind it.
+		text += p.narrow(before, p.place, t.charset)
+		p.place(t.cols - 1)
+		p.setStyle(t.styles.list[last.style()])
+		if last.hasContent() {
+			p.typed(t.cellText(last), t.charset)
+		} else {
+			p.csi(1, "X")
+		}
 	case before.style() == t.penStyle() && last == blank(t.penStyle()):
 		// It came together with the one before, which lost its tail to it.
-		from, text = t.cols-2, t.cellText(before)+text
+		from, again = t.cols-2, t.cellText(before)
 	default:
 		return false
 	}
@@ -298,6 +302,7 @@ func (p *painter) dropped(l *line) bool {
 		p.puts("\x1b[4h")
 	}
 	p.setStyle(style(t.pen))
+	p.typed(again, t.charset)
 	p.puts(text)
 	return true
 }

@@ -1,5 +1,7 @@
 package vt
 
+import "unicode/utf8"
+
 // near paints rows around the cursor, nearest first.
 func (p *painter) near(s *screen) {
 	t := p.t
@@ -118,8 +120,9 @@ func (p *painter) isStretched(c cell) bool {
 }
 
 // narrow paints a stretched cell at the last column but one, without the mark
-// that stretches it, which it returns. place moves to a column of its row.
-func (p *painter) narrow(c cell, place func(x int)) string {
+// that stretches it, which it returns. place moves to a column of its row, set
+// is the charset in force.
+func (p *painter) narrow(c cell, place func(x int), set charset) string {
 	t := p.t
 	text := []rune(t.cellText(c))
 	mark := len(text) - 1
@@ -127,10 +130,16 @@ func (p *painter) narrow(c cell, place func(x int)) string {
 	p.setStyle(t.styles.list[c.style()])
 	if mark == 0 {
 		p.csi(1, "X")
-	} else {
-		p.puts(string(text[:mark]))
 	}
+	p.typed(string(text[:mark]), set)
 	return string(text[mark:])
+}
+
+// typed writes what prints as a text under a charset.
+func (p *painter) typed(text string, set charset) {
+	for _, r := range text {
+		p.buf = utf8.AppendRune(p.buf, set.source(r))
+	}
 }
 
 // stretched paints the last two columns where the first is a stretched cell.
@@ -145,7 +154,7 @@ func (p *painter) stretched(l *line, y int) bool {
 		p.setStyle(t.styles.list[next.style()])
 		p.csi(1, "X")
 	}
-	mark := p.narrow(c, func(x int) { p.jump(x, y) })
+	mark := p.narrow(c, func(x int) { p.jump(x, y) }, 0)
 	p.puts("\x1b[?7l")
 	p.jump(t.cols-1, y)
 	p.puts("一" + mark + t.cellText(next))
