@@ -141,6 +141,16 @@ func InsideSession(dirs daemon.Dirs, pid int) bool {
 	return false
 }
 
+// Inside says whether this very process runs in a session of this installation.
+func Inside(dirs daemon.Dirs) bool {
+	for ancestor := range ancestors(os.Getpid()) {
+		if isHolder(dirs, ancestor) {
+			return true
+		}
+	}
+	return false
+}
+
 // ancestors are a process's parents up to the first, without itself.
 func ancestors(pid int) map[int]bool {
 	const deepest = 256 // a loop is impossible, a race with reused ids is not

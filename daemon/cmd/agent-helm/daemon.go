@@ -58,7 +58,7 @@ func (c *daemonCommand) Run(ctx context.Context, app *app) error {
 		return usage("--background goes with neither --stop nor --foreground")
 	case c.Stop:
 		return c.stop(ctx, app, dirs)
-	case app.getenv(holder.EnvSession) != "":
+	case app.inside(dirs):
 		return fmt.Errorf("%w: the daemon belongs outside of it", errInside)
 	case c.Background:
 		return c.background(ctx, app, dirs)

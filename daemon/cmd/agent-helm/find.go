@@ -10,6 +10,7 @@ import (
 	"github.com/posener/complete"
 
 	"github.com/agent-helm/agent-helm/daemon"
+	"github.com/agent-helm/agent-helm/daemon/holder"
 	"github.com/agent-helm/agent-helm/daemon/supervisor"
 )
 
@@ -152,6 +153,12 @@ func (a *app) sessionPredictor(suits filter) complete.Predictor {
 		}
 		return names
 	})
+}
+
+// inside says whether this command runs in a session: by its environment, or by
+// its process tree, which a program cannot take off.
+func (a *app) inside(dirs daemon.Dirs) bool {
+	return a.getenv(holder.EnvSession) != "" || holder.Inside(dirs)
 }
 
 // errInside is the refusal of a session's own programs (THREATS S-5).

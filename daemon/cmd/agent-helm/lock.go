@@ -32,6 +32,9 @@ func (a *app) setLock(ctx context.Context, locked bool, said string) error {
 	if err != nil {
 		return err
 	}
+	if !locked && a.inside(dirs) {
+		return fmt.Errorf("%w: a program in a session may not unlock this host", errInside)
+	}
 	policy, err := daemon.LoadPolicy(dirs)
 	if err != nil {
 		return fmt.Errorf("%w; as long as the policy cannot be read, the server may do nothing at all", err)

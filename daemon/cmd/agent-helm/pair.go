@@ -11,7 +11,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/agent-helm/agent-helm/daemon"
-	"github.com/agent-helm/agent-helm/daemon/holder"
 	"github.com/agent-helm/agent-helm/daemon/uplink"
 	"github.com/agent-helm/agent-helm/internal/untrusted"
 )
@@ -35,12 +34,12 @@ cat code | agent-helm pair --yes https://helm.example`
 }
 
 func (c *pairCommand) Run(ctx context.Context, app *app) error {
-	if app.getenv(holder.EnvSession) != "" {
-		return fmt.Errorf("%w: a program in a session may not pair this host", errInside)
-	}
 	dirs, err := app.dirs()
 	if err != nil {
 		return err
+	}
+	if app.inside(dirs) {
+		return fmt.Errorf("%w: a program in a session may not pair this host", errInside)
 	}
 	name, err := c.hostName()
 	if err != nil {
