@@ -1,6 +1,7 @@
 package vt
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -42,6 +43,46 @@ func TestRepaint_size(t *testing.T) {
 	}
 }
 
+// TestRepaint_bound fills every place that costs bytes.
+func TestRepaint_bound(t *testing.T) {
+	for name, fill := range map[string]func(*Terminal){
+		"clusters": func(t *Terminal) {
+			fmt.Fprint(t, strings.Repeat("a"+strings.Repeat("\U000E0100", maxClusterRunes-1), 3000))
+		},
+		"styles": func(t *Terminal) {
+			for i := range 100_000 {
+				fmt.Fprintf(t, "\x1b[1;3;4:3;7;9;53;38;2;%d;%d;7;48;2;9;%d;%d;58:2::%d:1:2mx", i&255, i>>8&255, i&255, i>>8&255, i&127)
+			}
+		},
+		"links": func(t *Terminal) {
+			for i := range 2000 {
+				fmt.Fprintf(t, "\x1b]8;id=%d;http://h/%s\x1b\\x", i, strings.Repeat("y", maxURI-20))
+			}
+		},
+		"protected": func(t *Terminal) { fmt.Fprint(t, strings.Repeat("\x1b[1\"qa\x1b[0\"qb", 50_000)) },
+		"halves":    func(t *Terminal) { fmt.Fprint(t, strings.Repeat("\x1b[31m日\x1b[D\x1b[32mx", 50_000)) },
+		"wraps":     func(t *Terminal) { fmt.Fprint(t, strings.Repeat("\x1b[999Gab", 5000)) },
+	} {
+		term := New(Options{Cols: maxSize, Rows: maxSize})
+		for _, screen := range []string{"", "\x1b[?1049h"} {
+			fmt.Fprint(term, screen, strings.Repeat("\x1b[C\x1bH", maxSize), "\x1b[H")
+			fill(term)
+			fmt.Fprint(term, "\x1b7\x1b[3;900r\x1b[2;2H")
+			fmt.Fprintf(term, "\x1b]2;%s\x1b\\", strings.Repeat("title", 1000))
+			for _, unfinished := range []string{"", "\x1b]8;;" + strings.Repeat("u", 1<<16), "\x1b[" + strings.Repeat("38:2:", 200), "\x1bP" + strings.Repeat("1;", 200)} {
+				fmt.Fprint(term, unfinished)
+				if n := len(term.Repaint()); n > 64<<10 {
+					t.Errorf("%s, screen %q, behind %.9q: %d bytes", name, screen, unfinished, n)
+				}
+				fmt.Fprint(term, "\x18")
+			}
+		}
+		if term.Faults() != 0 {
+			t.Errorf("%s: %d faults", name, term.Faults())
+		}
+	}
+}
+
 // TestRepaint_unfinished cuts streams inside of sequences: the tail must go on
 // where the stream was.
 func TestRepaint_unfinished(t *testing.T) {
@@ -78,6 +119,36 @@ func TestRepaint_inert(t *testing.T) {
 		o := again.observed
 		if again.Text(TextOptions{}) != "" || len(again.TakeReplies()) > 0 || o.Clipboard.Count+o.Notification.Count+o.Program.Count > 0 {
 			t.Errorf("%q acts after a repaint: %+v, screen %q", s, o, again.Text(TextOptions{}))
+		}
+	}
+}
+
+// TestRepaint_asks: a Repaint holds no bell, no query of the table and no OSC
+// string but titles and links, whatever the stream was.
+func TestRepaint_asks(t *testing.T) {
+	for seed := range uint64(1000) {
+		g := newGenerator(seed, false)
+		term := New(Options{Cols: 2 + g.r.IntN(50), Rows: 1 + g.r.IntN(16)})
+		term.Write(g.stream(60))
+		repaint := term.Repaint()
+		if kept := NewQueryFilter().Filter(nil, repaint); !bytes.HasPrefix(repaint, kept) || len(kept) < len(repaint)-maxRepaintString {
+			t.Errorf("seed %d: a query in %q", seed, repaint)
+		}
+		if bytes.IndexByte(repaint, '\a') >= 0 {
+			t.Errorf("seed %d: a bell in %q", seed, repaint)
+		}
+		for rest := repaint; ; {
+			_, after, found := bytes.Cut(rest, []byte("\x1b]"))
+			if !found {
+				break
+			}
+			number := after[:min(len(after), bytes.IndexByte(append(after[:len(after):len(after)], ';'), ';'))]
+			switch string(number) {
+			case "", "0", "1", "2", "8", "7999":
+			default:
+				t.Errorf("seed %d: OSC %s in %q", seed, number, repaint)
+			}
+			rest = after
 		}
 	}
 }
