@@ -45,6 +45,8 @@ type painter struct {
 	x, y   int
 	known  bool // x and y are right
 	style  style
+	// charset is the one in force.
+	charset charset
 	// asleep says that the terminal has an ext or link that is not in force,
 	// which some changes of the pen would wake; see restore.
 	asleep bool

@@ -65,94 +65,6 @@ func cursorStyleNumber(shape CursorShape, blink CursorBlinking) int {
 	return n
 }
 
-// charsets designates and shifts, and brings the terminal into what only a
-// DECRC makes.
-func (p *painter) charsets() {
-	t := p.t
-	for slot, c := range t.gsets {
-		if c != 0 {
-			p.puts("\x1b")
-			p.buf = append(p.buf, "()*+"[slot], byte(c))
-		}
-	}
-	p.puts([...]string{"", "\x0e", "\x1bn", "\x1bo"}[t.glevel])
-	asleep := !t.pen.natural() && p.detail < paintNoLinks
-	odd := t.charset != t.gsets[t.glevel]
-	fits := func(s *screen) bool {
-		return (!odd || s.savedCharset == t.charset) && (!asleep || t.pen.restoredFrom(s))
-	}
-	// What came by a DECRC is still saved on that screen, which is the hidden
-	// one where they were switched since. Only the main screen can be left and
-	// come back to.
-	main := t.cur == t.main
-	switch {
-	case !odd && !asleep:
-	case fits(t.cur):
-		p.restore(t.cur, asleep)
-	case main && fits(t.alt):
-		p.setStyle(style{})
-		p.puts("\x1b[?47h")
-		p.restore(t.alt, asleep)
-		p.puts("\x1b[?47l")
-	case odd && t.cur.savedCharset == t.charset:
-		p.restore(t.cur, false)
-	case odd:
-		c := byte(t.charset)
-		if c == 0 {
-			c = 'B'
-		}
-		p.puts("\x1b")
-		p.buf = append(p.buf, "()*+"[t.glevel], c)
-	}
-}
-
-// natural says that SGR and OSC 8 alone make the pen. DECRC makes others: it
-// sets the flags that say whether ext and link are in force, and neither of
-// these.
-func (p pen) natural() bool {
-	awake := p
-	awake.updateExtended()
-	return p == awake && (p.fg&fgUnderline != 0) == (p.ext&extUnderline != 0)
-}
-
-// restoredFrom says whether a DECRC on a screen and OSC 8 lead to the pen.
-func (p pen) restoredFrom(s *screen) bool {
-	awake := p
-	awake.updateExtended()
-	return s.savedFg&fgUnderline == p.fg&fgUnderline && (s.savedBg&bgExtended == p.bg&bgExtended || p == awake)
-}
-
-// restore writes a DECRC with the pen's ext and link in force before it. Where
-// the pen comes from it, it is asleep from then on: a change of the pen may not
-// touch these.
-func (p *painter) restore(s *screen, asleep bool) {
-	t := p.t
-	if asleep {
-		awake := pen{ext: t.pen.ext, link: t.pen.link}
-		if awake.ext&extUnderline != 0 {
-			awake.fg = fgUnderline
-		}
-		awake.updateExtended()
-		p.setStyle(style(awake))
-	}
-	p.puts("\x1b8")
-	p.known = false
-	if p.asleep = asleep; asleep {
-		p.style.fg, p.style.bg = s.savedFg, s.savedBg
-		if (s.savedBg^t.pen.bg)&bgExtended != 0 {
-			// OSC 8 looks anew at what is in force.
-			p.setLink(t.pen.link)
-			p.style.bg ^= bgExtended
-		}
-	} else {
-		p.puts("\x1b[m\x1b[\"q\x1b]8;;\x1b\\")
-		p.style = style{}
-	}
-	if t.charset == t.gsets[t.glevel] && s.savedCharset != t.charset {
-		p.puts([...]string{"\x0f", "\x0e", "\x1bn", "\x1bo"}[t.glevel])
-	}
-}
-
 // cursor puts the cursor where it belongs, with the pen, a pending wrap, and
 // the last character printed again where a combining mark could still join it.
 func (p *painter) cursor() {
@@ -209,7 +121,7 @@ func (p *painter) cursor() {
 		if c.width() == 0 {
 			p.standalone()
 		}
-		p.typed(t.cellText(c), t.charset)
+		p.typed(t.cellText(c))
 		if !again {
 			// Any control ends what a combining mark could join.
 			p.puts("\x00")
@@ -282,11 +194,11 @@ func (p *painter) dropped(l *line) bool {
 	case before.width() != 2:
 	case p.isStretched(before):
 		// Painting it anew costs the cell behind it.
-		text += p.narrow(before, p.place, t.charset)
+		text += p.narrow(before, p.place)
 		p.place(t.cols - 1)
 		p.setStyle(t.styles.list[last.style()])
 		if last.hasContent() {
-			p.typed(t.cellText(last), t.charset)
+			p.typed(t.cellText(last))
 		} else {
 			p.csi(1, "X")
 		}
@@ -302,7 +214,7 @@ func (p *painter) dropped(l *line) bool {
 		p.puts("\x1b[4h")
 	}
 	p.setStyle(style(t.pen))
-	p.typed(again, t.charset)
+	p.typed(again)
 	p.puts(text)
 	return true
 }

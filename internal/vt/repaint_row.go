@@ -1,7 +1,5 @@
 package vt
 
-import "unicode/utf8"
-
 // near paints rows around the cursor, nearest first.
 func (p *painter) near(s *screen) {
 	t := p.t
@@ -120,9 +118,8 @@ func (p *painter) isStretched(c cell) bool {
 }
 
 // narrow paints a stretched cell at the last column but one, without the mark
-// that stretches it, which it returns. place moves to a column of its row, set
-// is the charset in force.
-func (p *painter) narrow(c cell, place func(x int), set charset) string {
+// that stretches it, which it returns. place moves to a column of its row.
+func (p *painter) narrow(c cell, place func(x int)) string {
 	t := p.t
 	text := []rune(t.cellText(c))
 	mark := len(text) - 1
@@ -131,15 +128,8 @@ func (p *painter) narrow(c cell, place func(x int), set charset) string {
 	if mark == 0 {
 		p.csi(1, "X")
 	}
-	p.typed(string(text[:mark]), set)
+	p.typed(string(text[:mark]))
 	return string(text[mark:])
-}
-
-// typed writes what prints as a text under a charset.
-func (p *painter) typed(text string, set charset) {
-	for _, r := range text {
-		p.buf = utf8.AppendRune(p.buf, set.source(r))
-	}
 }
 
 // stretched paints the last two columns where the first is a stretched cell.
@@ -154,7 +144,7 @@ func (p *painter) stretched(l *line, y int) bool {
 		p.setStyle(t.styles.list[next.style()])
 		p.csi(1, "X")
 	}
-	mark := p.narrow(c, func(x int) { p.jump(x, y) }, 0)
+	mark := p.narrow(c, func(x int) { p.jump(x, y) })
 	p.puts("\x1b[?7l")
 	p.jump(t.cols-1, y)
 	p.puts("一" + mark + t.cellText(next))
