@@ -1,6 +1,7 @@
 package vt
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -19,8 +20,20 @@ func TestRuneWidth(t *testing.T) {
 	if folder == "" {
 		folder = "../../web"
 	}
-	if _, err := os.Stat(filepath.Join(folder, "node_modules/@xterm/addon-unicode11/package.json")); err != nil {
+	manifest, err := os.ReadFile(filepath.Join(folder, "node_modules/@xterm/addon-unicode11/package.json"))
+	if err != nil {
 		t.Skip("@xterm/addon-unicode11 is not installed in web/node_modules: run npm install there")
+	}
+	var addon struct{ Version string }
+	if err := json.Unmarshal(manifest, &addon); err != nil {
+		t.Fatal(err)
+	}
+	table, err := os.ReadFile("width_table.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first, _, _ := bytes.Cut(table, []byte("\n")); !bytes.Contains(first, []byte("@xterm/addon-unicode11 "+addon.Version+";")) {
+		t.Errorf("the table is not of version %s: %s", addon.Version, first)
 	}
 	cmd := exec.Command("node", "--input-type=commonjs", "-e", `
 		const { Unicode11Addon } = require('@xterm/addon-unicode11');
