@@ -245,3 +245,7 @@ func (s *searcher) match(id LineID, rec, text []byte, found span, on *screenLine
 	m.Text = string(text[:n])
 	return m
 }
+
+// ArchiveStart returns the id of the oldest line that the archive still has, or
+// will have when it is empty.
+func (t *Terminal) ArchiveStart() LineID { return t.archive.oldest() }

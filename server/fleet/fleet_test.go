@@ -386,6 +386,132 @@ func TestFleet_Page(t *testing.T) {
 	})
 }
 
+func TestFleet_Search(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, newStore())
+		c, link := connect(t, f, "h1", info(1, sessionA))
+		whole := vt.New(vt.Options{Cols: 80, Rows: 24})
+		for n := range 1000 {
+			fmt.Fprintf(whole, "line %d\r\n", n)
+		}
+		c.Feed(1, &wire.Gap{Handle: 1, Lost: 5000})
+		c.Feed(1, &wire.State{Handle: 1, Position: wire.Position{Offset: 5000}, First: true, Last: true, Cols: 80, Rows: 24, Data: whole.State(100)})
+		asked := 0
+		link.call = func(method string, params any) (json.RawMessage, error) {
+			asked++
+			p, ok := params.(wire.SearchParams)
+			if method != wire.MethodSearch || !ok || p.ID != sessionA {
+				t.Errorf("call %s %+v", method, params)
+			}
+			pattern, err := vt.NewPattern(p.Query, vt.PatternOptions{Regexp: p.Regexp, CaseSensitive: p.CaseSensitive})
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := vt.SearchOptions{Max: p.Max}
+			if err := o.Before.UnmarshalText([]byte(p.Before)); err != nil {
+				t.Fatal(err)
+			}
+			return json.Marshal(whole.Search(pattern, o))
+		}
+		pattern, err := vt.NewPattern("LINE", vt.PatternOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := whole.Search(pattern, vt.SearchOptions{Max: 1000}).Matches
+		for _, limit := range []int{0, 1000, 100, 76, 7} {
+			asked = 0
+			params := wire.SearchParams{Query: "LINE", Max: limit}
+			var got []vt.Match
+			for range 1001 {
+				result, complete, err := f.Search(t.Context(), keyA1, params)
+				if err != nil || !complete {
+					t.Fatalf("complete %t, %v", complete, err)
+				}
+				got = append(got, result.Matches...)
+				if !result.More {
+					break
+				}
+				next, err := result.Next.MarshalText()
+				if err != nil {
+					t.Fatal(err)
+				}
+				params.Before = string(next)
+			}
+			if d := cmp.Diff(want, got); d != "" || asked == 0 {
+				t.Errorf("%d at a time, the host asked %d times: %s", limit, asked, d)
+			}
+		}
+		asked = 0
+		if result, _, err := f.Search(t.Context(), keyA1, wire.SearchParams{Query: "line", Max: 5}); err != nil || len(result.Matches) != 5 || asked != 0 {
+			t.Errorf("the newest: %+v, %v, the host asked %d times", result, err, asked)
+		}
+		for _, bad := range []wire.SearchParams{{}, {Query: "(", Regexp: true}, {Query: "x", Before: "y"}} {
+			if _, _, err := f.Search(t.Context(), keyA1, bad); server.CodeOf(err) != server.CodeInvalid {
+				t.Errorf("%+v: %v", bad, err)
+			}
+		}
+		// A host that lies does not make us ask for ever, nor take more than we want.
+		link.call = func(string, any) (json.RawMessage, error) {
+			return json.Marshal(vt.SearchResult{Matches: []vt.Match{{Text: strings.Repeat("x", 5000)}, {}, {}}, More: true, Next: vt.SearchCursor{Line: 1 << 40}})
+		}
+		result, _, err := f.Search(t.Context(), keyA1, wire.SearchParams{Query: "absent", Max: 2})
+		if err != nil || len(result.Matches) != 2 || len(result.Matches[0].Text) > 200 || result.More {
+			t.Errorf("a host that lies: %+v, %v", result, err)
+		}
+		for _, code := range []server.Code{server.CodeUnsupported, server.CodeForbidden} {
+			link.call = func(string, any) (json.RawMessage, error) { return nil, server.NewError(code) }
+			if result, complete, err := f.Search(t.Context(), keyA1, wire.SearchParams{Query: "line 99"}); err != nil || complete || len(result.Matches) != 10 {
+				t.Errorf("%s: %d matches, complete %t, %v", code, len(result.Matches), complete, err)
+			}
+		}
+		c.Close()
+		synctest.Wait()
+		if result, complete, err := f.Search(t.Context(), keyA1, wire.SearchParams{Query: "line 99"}); err != nil || complete || len(result.Matches) != 10 {
+			t.Errorf("of an absent host: %d matches, complete %t, %v", len(result.Matches), complete, err)
+		}
+		if _, _, err := f.Search(t.Context(), keyA2, wire.SearchParams{Query: "x"}); server.CodeOf(err) != server.CodeUnknownSession {
+			t.Errorf("unknown session: %v", err)
+		}
+	})
+}
+
+func TestFleet_Recording(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, newStore())
+		c, link := connect(t, f, "h1", info(1, sessionA))
+		answer := wire.RecordingResult{Cols: 80, Rows: 24, Next: wire.Position{Offset: 10}, AgeMS: -5}
+		link.call = func(method string, params any) (json.RawMessage, error) {
+			if p, ok := params.(wire.RecordingParams); method != wire.MethodRecording || !ok || p.ID != sessionA {
+				t.Errorf("call %s %+v", method, params)
+			}
+			return json.Marshal(answer)
+		}
+		first, err := f.Recording(t.Context(), keyA1, nil)
+		if err != nil || first.AgeMS != 0 {
+			t.Errorf("%+v, %v", first, err)
+		}
+		if _, err := f.Recording(t.Context(), keyA1, &wire.Position{Offset: 5}); err != nil {
+			t.Error(err)
+		}
+		if _, err := f.Recording(t.Context(), keyA1, &wire.Position{Offset: 10}); err == nil {
+			t.Error("a host may stand still")
+		}
+		answer.Done = true
+		if _, err := f.Recording(t.Context(), keyA1, &wire.Position{Offset: 10}); err != nil {
+			t.Error(err)
+		}
+		answer.Cols = 0
+		if _, err := f.Recording(t.Context(), keyA1, nil); err == nil {
+			t.Error("a terminal has no columns")
+		}
+		c.Close()
+		synctest.Wait()
+		if _, err := f.Recording(t.Context(), keyA1, nil); server.CodeOf(err) != server.CodeHostOffline {
+			t.Errorf("of an absent host: %v", err)
+		}
+	})
+}
+
 func next(t *testing.T, s *Subscription) []wire.Event {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

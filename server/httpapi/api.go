@@ -48,6 +48,8 @@ type API struct {
 	router      chi.Router
 	routes      []routeInfo
 	idempotency idempotency
+	searching   gate
+	recording   gate
 	handler     http.Handler
 	ignoredAt   atomic.Int64 // of the last note on ignored headers, in ns since 1970
 }
@@ -64,6 +66,7 @@ func New(config Config) (*API, error) {
 		auth: config.Auth, fleet: config.Fleet, sockets: config.Sockets, sites: config.Sites, log: config.Log, version: config.Version,
 		router: chi.NewRouter(),
 	}
+	a.searching.what, a.recording.what = "one search", "one recording"
 	var err error
 	if a.app, err = readApp(config.App, config.Placeholder); err != nil {
 		return nil, err
@@ -85,6 +88,8 @@ func (a *API) register() {
 	a.registerSessions()
 	a.registerInput()
 	a.registerScreen()
+	a.registerSearch()
+	a.registerRecording()
 	a.registerEvents()
 	a.raw("/api/ws", access{socket: true, scopes: server.ScopeRead}, a.serveViewer)
 	a.raw("/api/hosts/link", access{socket: true, host: true}, a.serveHost)

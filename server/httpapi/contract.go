@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 
+	"github.com/agent-helm/agent-helm/internal/vt"
 	"github.com/agent-helm/agent-helm/internal/wire"
 	"github.com/agent-helm/agent-helm/server"
 )
@@ -44,6 +45,14 @@ type Fleet interface {
 	// Page is history above a line, newest first, as vt.Page in JSON; before 0
 	// is the newest.
 	Page(ctx context.Context, key server.SessionKey, before uint64, limit int) (json.RawMessage, error)
+
+	// Search looks for params.Query in the session's screen and history, newest
+	// first. complete is false when its host may have older lines and could not
+	// be asked. It fails with CodeInvalid for a pattern that cannot be used.
+	Search(ctx context.Context, key server.SessionKey, params wire.SearchParams) (result vt.SearchResult, complete bool, err error)
+	// Recording reads a piece of the session's recording from its host, behind
+	// from or its beginning. It fails with CodeHostOffline.
+	Recording(ctx context.Context, key server.SessionKey, from *wire.Position) (wire.RecordingResult, error)
 
 	// Subscribe gives the changes that principal may see.
 	Subscribe(principal server.Principal) Subscription

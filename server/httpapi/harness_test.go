@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +19,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/agent-helm/agent-helm/internal/vt"
 	"github.com/agent-helm/agent-helm/internal/wire"
 	"github.com/agent-helm/agent-helm/server"
 	"github.com/agent-helm/agent-helm/server/auth"
@@ -236,7 +238,10 @@ type fakeFleet struct {
 	fail     error
 	page     string
 	events   chan []wire.Event
-	issued   int // guarded by mu
+	// search and recording answer, where they are set.
+	search    func(context.Context, server.SessionKey, wire.SearchParams) (vt.SearchResult, bool, error)
+	recording func(from *wire.Position) (wire.RecordingResult, error)
+	issued    int // guarded by mu
 }
 
 func newFakeFleet() *fakeFleet {
@@ -328,6 +333,20 @@ func (f *fakeFleet) Screen(_ context.Context, key server.SessionKey, format stri
 }
 func (f *fakeFleet) Page(_ context.Context, key server.SessionKey, _ uint64, _ int) (json.RawMessage, error) {
 	return json.RawMessage(f.page), f.note("page", key.String())
+}
+func (f *fakeFleet) Search(ctx context.Context, key server.SessionKey, params wire.SearchParams) (vt.SearchResult, bool, error) {
+	err := f.note("search", key.String(), params.Query, params.Before, strconv.Itoa(params.Max))
+	if f.search == nil {
+		return vt.SearchResult{}, true, err
+	}
+	return f.search(ctx, key, params)
+}
+func (f *fakeFleet) Recording(_ context.Context, key server.SessionKey, from *wire.Position) (wire.RecordingResult, error) {
+	err := f.note("recording", key.String())
+	if f.recording == nil {
+		return wire.RecordingResult{Cols: 80, Rows: 24, Done: true}, err
+	}
+	return f.recording(from)
 }
 func (f *fakeFleet) Subscribe(server.Principal) Subscription { return fakeSubscription{f} }
 func (f *fakeFleet) AddHost(host server.HostRecord)          { f.note("add", host.Name) }

@@ -45,6 +45,9 @@ var routeWants = map[string]string{
 	"POST /api/sessions/{id}/resize":    "input",
 	"GET /api/sessions/{id}/screen":     "read",
 	"GET /api/sessions/{id}/scrollback": "read",
+	"GET /api/sessions/{id}/search":     "read",
+	"GET /api/sessions/{id}/recording":  "read",
+	"GET /api/search":                   "read",
 	"GET /api/events":                   "read",
 	"GET /api/ws":                       "read",
 }
@@ -60,6 +63,12 @@ var routeBodies = map[string]any{
 	"POST /api/sessions/{id}/signal":  map[string]any{"signal": "esc"},
 	"POST /api/sessions/{id}/input":   map[string]any{"text": "x"},
 	"POST /api/sessions/{id}/resize":  map[string]any{"cols": 80, "rows": 24},
+}
+
+// routeQueries are good queries for the routes that need one.
+var routeQueries = map[string]string{
+	"GET /api/sessions/{id}/search": "?q=x",
+	"GET /api/search":               "?q=x",
 }
 
 var fillPath = strings.NewReplacer("/sessions/{id}", "/sessions/"+sessionA, "{id}", "nobody", "{host}", hostA)
@@ -81,7 +90,7 @@ func everyRoute(t *testing.T, b *bench, do func(route, method, path string, body
 			t.Errorf("%s has no access declared", route)
 		}
 		count++
-		do(route, method, fillPath.Replace(path), routeBodies[route])
+		do(route, method, fillPath.Replace(path)+routeQueries[route], routeBodies[route])
 		return nil
 	})
 	if err != nil {

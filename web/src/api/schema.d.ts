@@ -239,6 +239,28 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/api/search": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Search all sessions of all hosts
+     * @description The newest matches of each session that has any. One search at a time.
+     *
+     *     Scope: `read`.
+     */
+    get: operations["search"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/api/sessions": {
     parameters: {
       query?: never;
@@ -311,6 +333,28 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/api/sessions/{id}/recording": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * What a session printed, as a recording that plays
+     * @description asciicast v2, from the host's log up to now. What was typed is not in it. When the oldest output is gone it begins with the screen of a later moment and a marker. A connection that breaks off means an incomplete recording. One recording at a time.
+     *
+     *     Scope: `read`.
+     */
+    get: operations["getRecording"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/api/sessions/{id}/resize": {
     parameters: {
       query?: never;
@@ -367,6 +411,28 @@ export interface paths {
      * @description Scope: `read`.
      */
     get: operations["getScrollback"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/sessions/{id}/search": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Search a session's screen and history
+     * @description Newest first. Lines that wrapped softly are one line; positions count code points and cells of it. One search at a time.
+     *
+     *     Scope: `read`.
+     */
+    get: operations["searchSession"];
     put?: never;
     post?: never;
     delete?: never;
@@ -559,6 +625,25 @@ export interface components {
       code: number;
       signal: string;
     };
+    Found: {
+      /** @description False when older lines are on the host alone, which is away or too old to search */
+      complete: boolean;
+      /** @description Matches, newest first */
+      items: components["schemas"]["Match"][];
+      /** @description Cursor of older matches, null when there are none */
+      next: string | null;
+    };
+    FoundSession: {
+      /** @description False when older lines are on the host alone, which is away or too old to search */
+      complete: boolean;
+      host: string;
+      id: string;
+      /** @description Matches, newest first */
+      items: components["schemas"]["Match"][];
+      name: string;
+      /** @description Cursor of older matches, null when there are none */
+      next: string | null;
+    };
     HealthOutputBody: {
       /** @enum {string} */
       status: "ok";
@@ -616,6 +701,26 @@ export interface components {
        * @enum {string}
        */
       status: "applied";
+    };
+    Match: {
+      alt?: boolean;
+      /** Format: int64 */
+      cell: number;
+      /** Format: int64 */
+      cells: number;
+      /** Format: int64 */
+      column: number;
+      /** Format: int64 */
+      line: number;
+      /** Format: int64 */
+      row: number;
+      /** Format: int64 */
+      rune: number;
+      /** Format: int64 */
+      runes: number;
+      text: string;
+      /** Format: int64 */
+      text_start: number;
     };
     MeOutputBody: {
       /** @description Whether it reaches single sessions only */
@@ -742,6 +847,14 @@ export interface components {
       /** @description Logical lines, newest first */
       items: components["schemas"]["PageLine"][];
       /** @description Cursor of older lines, null at the oldest */
+      next: string | null;
+    };
+    SearchAllOutputBody: {
+      /** @description False when a session could not be searched to its oldest line */
+      complete: boolean;
+      /** @description Sessions with matches, newest session first; go on in one with its own search */
+      items: components["schemas"]["FoundSession"][];
+      /** @description Cursor of older sessions, null at the end */
       next: string | null;
     };
     Session: {
@@ -1650,6 +1763,84 @@ export interface operations {
       };
     };
   };
+  search: {
+    parameters: {
+      query: {
+        /** @description A text; with regexp, an expression in RE2 syntax */
+        q: string;
+        /** @description Take q as a regular expression, matched against one line at a time */
+        regexp?: boolean;
+        /** @description Tell capitals from small letters */
+        case?: boolean;
+        /** @description The next of the answer before */
+        cursor?: string;
+        /** @description Matches of each session */
+        limit?: number;
+        /** @description Only sessions of this host */
+        host?: string;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["SearchAllOutputBody"];
+        };
+      };
+      /** @description Unauthorized */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Forbidden */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Unprocessable Entity */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Too Many Requests */
+      429: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Internal Server Error */
+      500: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
   listSessions: {
     parameters: {
       query?: {
@@ -2066,6 +2257,112 @@ export interface operations {
       };
     };
   };
+  getRecording: {
+    parameters: {
+      query?: {
+        /** @description Which host's session, where two hosts have one with this id; absent, the one that came first */
+        host?: string;
+      };
+      header?: never;
+      path: {
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/x-asciicast": string;
+        };
+      };
+      /** @description Unauthorized */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Forbidden */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Not Found */
+      404: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Unprocessable Entity */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Too Many Requests */
+      429: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Internal Server Error */
+      500: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Not Implemented */
+      501: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Service Unavailable */
+      503: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Gateway Timeout */
+      504: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
   resizeSession: {
     parameters: {
       query?: {
@@ -2313,6 +2610,103 @@ export interface operations {
       };
       /** @description Service Unavailable */
       503: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Gateway Timeout */
+      504: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
+  searchSession: {
+    parameters: {
+      query: {
+        /** @description Which host's session, where two hosts have one with this id; absent, the one that came first */
+        host?: string;
+        /** @description A text; with regexp, an expression in RE2 syntax */
+        q: string;
+        /** @description Take q as a regular expression, matched against one line at a time */
+        regexp?: boolean;
+        /** @description Tell capitals from small letters */
+        case?: boolean;
+        /** @description The next of the answer before; absent for the newest lines */
+        cursor?: string;
+        limit?: number;
+      };
+      header?: never;
+      path: {
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["Found"];
+        };
+      };
+      /** @description Unauthorized */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Forbidden */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Not Found */
+      404: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Unprocessable Entity */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Too Many Requests */
+      429: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Internal Server Error */
+      500: {
         headers: {
           [name: string]: unknown;
         };
