@@ -2,9 +2,9 @@ package vt
 
 import "strings"
 
-// A query is a sequence that asks the terminal for an answer. The table below
-// and testdata/queries/queries.json say the same; the browser's handlers are
-// made from the latter.
+// A query is a sequence that asks the terminal for an answer. The tables below
+// and testdata/queries/queries.json say the same; the latter has the answers too,
+// with what each of them claims, and the browser's handlers are made from it.
 
 // csiQueries are the control sequences that ask, by prefix, intermediate and
 // final byte; the list of first parameters is nil where every one asks.

@@ -32,7 +32,11 @@ func (t *Terminal) reply(parts ...string) {
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// answerCSI answers the queries among the control sequences.
+// answerCSI answers the queries among the control sequences. An answer claims
+// that everything between program and person can do a thing. So nothing is said
+// of the kitty keyboard and of modifyOtherKeys (CSI ? u, CSI ? 4 m): xterm.js
+// 6.0.0 encodes keys as xterm always did, and programs that were told otherwise
+// misread them. A program that sets them unasked is believed, see Modes.Keyboard.
 func (t *Terminal) answerCSI(k uint32, p *params) {
 	first := p.value[0]
 	switch k {
@@ -59,12 +63,6 @@ func (t *Terminal) answerCSI(k uint32, p *params) {
 		t.reply("\x1b[", itoa(int(first)), ";", itoa(t.ansiMode(first)), "$y")
 	case '?'<<16 | '$'<<8 | 'p':
 		t.reply("\x1b[?", itoa(int(first)), ";", itoa(t.privateMode(first)), "$y")
-	case '?'<<8 | 'u':
-		t.reply("\x1b[?", itoa(int(t.cur.keyboardFlags())), "u")
-	case '?'<<8 | 'm':
-		if first == 4 {
-			t.reply("\x1b[>4;", itoa(int(t.modes.modifyOtherKeys)), "m")
-		}
 	case 't':
 		if first == 18 {
 			t.reply("\x1b[8;", itoa(t.rows), ";", itoa(t.cols), "t")
