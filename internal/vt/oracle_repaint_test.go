@@ -17,6 +17,8 @@ type cut struct {
 	before, after []oracleOp
 	// pages asks for the history to be written before the Repaint.
 	pages bool
+	// dirt is what the terminal that gets the Repaint showed before its reset.
+	dirt []byte
 }
 
 func (c *cut) String() string {
@@ -63,6 +65,9 @@ func randomCut(seed uint64) *cut {
 		c.before = []oracleOp{write(cutOff(g.stream(90)))}
 	default:
 		c.before = []oracleOp{write(cutOff(g.stream(60)))}
+	}
+	if g.r.IntN(2) == 0 {
+		c.dirt = g.stream(20)
 	}
 	tail := g.stream(10)
 	if kind != cutPlain {
@@ -173,7 +178,7 @@ func (c *cut) check(tb testing.TB, o *oracle) (term *Terminal, problem string, l
 		return term, fmt.Sprintf("repaint of %d bytes", len(repaint)), 0, true
 	}
 	titles := len(term.titles) > 0
-	second := []oracleOp{{Resize: []int{term.cols, term.rows}}}
+	second := []oracleOp{{Write: c.dirt}, {Reset: true}, {Resize: []int{term.cols, term.rows}}}
 	if c.pages {
 		var page []byte
 		page, lines = term.pageBytes()

@@ -44,6 +44,7 @@ type oracleScreen struct {
 type oracleOp struct {
 	Write  []byte `json:"w,omitempty"`
 	Resize []int  `json:"r,omitempty"`
+	Reset  bool   `json:"z,omitempty"`
 	Dump   bool   `json:"d,omitempty"`
 	// AsPage dumps the rows above the screen with spaces for empty cells.
 	AsPage bool `json:"p,omitempty"`

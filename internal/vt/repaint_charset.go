@@ -27,16 +27,14 @@ func (p *painter) charsets() {
 	// What came by a DECRC is still saved on that screen, which is the hidden
 	// one where they were switched since. Only the main screen can be left and
 	// come back to.
-	main := t.cur == t.main
 	switch {
 	case !odd && !asleep:
 	case fits(t.cur):
 		p.restore(t.cur, asleep)
-	case main && fits(t.alt):
+	case t.cur == t.main && fits(t.alt):
 		p.setStyle(style{})
 		p.puts("\x1b[?47h")
 		p.restore(t.alt, asleep)
-		p.puts("\x1b[?47l")
 	case odd && t.cur.savedCharset == t.charset:
 		p.restore(t.cur, false)
 	case odd:
@@ -88,9 +86,10 @@ func (p pen) restoredFrom(s *screen) bool {
 	return s.savedFg&fgUnderline == p.fg&fgUnderline && (s.savedBg&bgExtended == p.bg&bgExtended || p == awake)
 }
 
-// restore writes a DECRC with the pen's ext and link in force before it. Where
-// the pen comes from it, it is asleep from then on: a change of the pen may not
-// touch these.
+// restore writes a DECRC on a screen, with the pen's ext and link in force
+// before it, and comes back from a screen that is hidden. Where the pen comes
+// from there, it is asleep from then on: a change of the pen may not touch ext
+// and link.
 func (p *painter) restore(s *screen, asleep bool) {
 	t := p.t
 	if asleep {
@@ -102,6 +101,9 @@ func (p *painter) restore(s *screen, asleep bool) {
 		p.setStyle(style(awake))
 	}
 	p.puts("\x1b8")
+	if s != t.cur {
+		p.puts("\x1b[?47l")
+	}
 	p.known = false
 	if p.asleep = asleep; asleep {
 		p.style.fg, p.style.bg = s.savedFg, s.savedBg

@@ -4,7 +4,8 @@
 //   node oracle.mjs FOLDER        with FOLDER/node_modules
 //
 // Each line of input is a JSON case {cols, rows, scrollback, runs}, a run being
-// a list of operations: {w: base64} writes, {r: [cols, rows]} resizes, {d: true}
+// a list of operations: {w: base64} writes, {r: [cols, rows]} resizes, {z: true}
+// resets as the browser does before a repaint, {d: true}
 // dumps, {d: true, p: true} with rows above the screen as a page shows them: an
 // empty cell there is a space, nothing is protected, and a blank end is not told.
 // Each line of output is {dumps: [[…] per run]} or {error}.
@@ -60,6 +61,15 @@ function open(cols, rows, scrollback) {
   return {
     term,
     seen,
+    reset() {
+      pending = Buffer.alloc(0);
+      term.reset();
+      term._core.writeSync('\x18');
+      // The title and its stack outlive a reset; in the browser the stack is off.
+      term._core._inputHandler._windowTitleStack.length = 0;
+      term._core._inputHandler._windowTitle = '';
+      seen.title = seen.replies = '';
+    },
     // xterm.js misreads a character cut behind a byte 0x80, so its callers
     // must not cut characters: the browser holds back as this does.
     write(data) {
@@ -211,10 +221,11 @@ for await (const text of lines) {
   try {
     const job = JSON.parse(text);
     result = { dumps: job.runs.map((run) => {
-      const { term, seen, write } = open(job.cols, job.rows, job.scrollback);
+      const { term, seen, write, reset } = open(job.cols, job.rows, job.scrollback);
       const dumps = [];
       for (const op of run) {
         if (op.w !== undefined) write(Buffer.from(op.w, 'base64'));
+        if (op.z) reset();
         if (op.r) {
           term.resize(...op.r);
           // xterm.js forgets to bound a hidden alternate screen that shrinks,
