@@ -81,8 +81,9 @@ type Match struct {
 	Cells int `json:"cells"`
 	// Alternate says that the line is, or was, of the alternate screen.
 	Alternate bool `json:"alt,omitempty"`
-	// Text is the line around the match, at most 200 code points; TextStart is
-	// how many code points of the line stand before it. It is the program's word.
+	// Text is the line around the match, all of it up to 200 code points;
+	// TextStart is how many code points of the line stand before it. It is the
+	// program's word.
 	Text      string `json:"text"`
 	TextStart int    `json:"text_start"`
 }
@@ -232,7 +233,7 @@ func (s *searcher) match(id LineID, rec, text []byte, found span, on *screenLine
 		m.Alternate = on.alt
 		m.Row, m.Column = on.place(first)
 	}
-	m.TextStart = max(0, found.from-excerptBefore)
+	m.TextStart = max(0, min(found.from-excerptBefore, utf8.RuneCount(text)-excerptRunes))
 	for range m.TextStart {
 		_, size := utf8.DecodeRune(text)
 		text = text[size:]

@@ -248,6 +248,16 @@ func TestSearch_long_line(t *testing.T) {
 	if len(got) != 1 || got[0].TextStart != 5000-excerptBefore || got[0].Rune != 5000 || utf8.RuneCountInString(got[0].Text) != excerptRunes {
 		t.Errorf("%+v", got)
 	}
+	// A line that fits is whole, and the end of one that does not is full.
+	term.Write([]byte(strings.Repeat("c", 150) + "THREAD\r\n" + strings.Repeat("d", 300) + "yarn\r\n"))
+	got = searchAll(t, term, mustPattern(t, "thread", PatternOptions{}), SearchOptions{})
+	if len(got) != 1 || got[0].TextStart != 0 || len(got[0].Text) != 156 {
+		t.Errorf("%+v", got)
+	}
+	got = searchAll(t, term, mustPattern(t, "yarn", PatternOptions{}), SearchOptions{})
+	if len(got) != 1 || got[0].TextStart != 104 || len(got[0].Text) != excerptRunes {
+		t.Errorf("%+v", got)
+	}
 }
 
 func TestNewPattern_refuses(t *testing.T) {

@@ -20,16 +20,24 @@ type logsCommand struct {
 	Lines  int    `short:"n" placeholder:"N" help:"Only the last N lines."`
 	Follow bool   `short:"f" help:"Go on printing until the program ends."`
 	Raw    bool   `help:"The bytes as the program printed them. They can do anything to a terminal."`
+	Search string `placeholder:"TEXT" help:"Only the lines that hold TEXT, whatever its case."`
+	Regexp bool   `help:"TEXT is a regular expression (RE2)."`
+	JSON   bool   `name:"json" help:"With --search: print a list of matches with their positions."`
+	Cast   string `placeholder:"FILE" type:"path" help:"Write a recording that plays (asciicast v2) to FILE, or to standard output for -."`
 	Color  string `default:"auto" enum:"auto,always,never" help:"Keep colours: auto, always or never. Auto is on a terminal without NO_COLOR."`
 }
 
 func (logsCommand) Help() string {
-	return `It prints what a terminal would have kept: text and colours, nothing that moves, clears or asks, and also what the program erased from its own history. It works for ended sessions until they are forgotten.`
+	return `It prints what a terminal would have kept: text and colours, nothing that moves, clears or asks, and also what the program erased from its own history. It works for ended sessions until they are forgotten.
+
+A search takes lines that wrapped on the screen as one, and ends with code 1 when no line matches. A recording has what the program printed and when, as far as the log goes back, and nothing that was typed.`
 }
 
 func (logsCommand) Examples() string {
 	return `agent-helm logs build
 agent-helm logs -n 50 --follow api
+agent-helm logs --search 'error|warning' --regexp build
+agent-helm logs --cast build.cast build && asciinema play build.cast
 agent-helm logs --raw build > build.typescript`
 }
 
@@ -40,6 +48,9 @@ func (c *logsCommand) Run(ctx context.Context, app *app) error {
 	if c.Raw && c.Color == "always" {
 		return usage("--raw prints what there is: leave --color out")
 	}
+	if err := c.checkModes(); err != nil {
+		return err
+	}
 	session, err := app.findOnly(ctx, c.Session, anySession)
 	if err != nil {
 		return err
@@ -48,15 +59,21 @@ func (c *logsCommand) Run(ctx context.Context, app *app) error {
 	if err != nil {
 		return err
 	}
+	if c.Cast != "" {
+		return c.writeCast(app, dirs, session)
+	}
 	source, err := openLog(ctx, dirs, session, c.Follow)
 	if err != nil {
 		return err
 	}
 	defer source.Close()
 	out := bufio.NewWriterSize(app.stdout, 64<<10)
-	if c.Raw {
+	switch {
+	case c.Raw:
 		err = c.printRaw(source, out)
-	} else {
+	case c.Search != "":
+		err = c.printSearch(app, source, out)
+	default:
 		err = c.printText(source, out, c.colours(app))
 	}
 	if flushErr := out.Flush(); err == nil {
