@@ -199,13 +199,15 @@ func (a *archive) appended() {
 	}
 }
 
-// pushPlain takes a complete row's plain record as it stands. It returns false
-// where push has to look closer.
-func (a *archive) pushPlain(rec []byte, next *line) bool {
+// pushRecord takes a complete row's record as it stands. It returns false where
+// push has to look closer.
+func (a *archive) pushRecord(rec []byte, table *styleTable, next *line) bool {
 	if a.limit == 0 || a.armed || len(a.open.cells) > 0 || next != nil && next.wrapped {
 		return false
 	}
-	a.store.pushPlain(rec)
+	if !a.store.pushRecord(rec, table) {
+		return false
+	}
 	a.appended()
 	return true
 }

@@ -419,7 +419,7 @@ func (f *reflow) store(above, trimmed int) {
 		if r.line != nil {
 			t.growScrollback(r.line)
 		} else {
-			t.scrollback.pushCopy(r.record, &r.chunk.table)
+			t.scrollback.pushCopy(r.record, r.chunk.table)
 		}
 	}
 	rows := f.list[split:]

@@ -21,7 +21,7 @@ func (t *Terminal) pushHistory() {
 		flags = recordWrapped
 	}
 	rec := t.scrollback.push(t, first.cells, flags)
-	if rec[0] != recordPlain || !t.archive.pushPlain(rec, next) {
+	if first.wrapped || !t.archive.pushRecord(rec, t.scrollback.last().table, next) {
 		t.archive.push(t, first, next, false)
 	}
 	t.boundScrollback()

@@ -34,7 +34,7 @@ const (
 	markWithTail = 0x10
 )
 
-// A styleTable gives styles small numbers within one chunk or one State.
+// A styleTable gives styles small numbers within some chunks or one State.
 type styleTable struct {
 	list  []style
 	index map[style]uint32
@@ -102,23 +102,8 @@ func (t *Terminal) appendRecord(dst []byte, cells []cell, flags byte, table *sty
 func (t *Terminal) appendStyled(dst []byte, cells []cell, flags byte, table *styleTable) []byte {
 	dst = append(dst, flags)
 	dst = binary.AppendUvarint(dst, uint64(len(cells)))
-	runs := 0
-	for i, c := range cells {
-		if i == 0 || c.style() != cells[i-1].style() {
-			runs++
-		}
-	}
-	dst = binary.AppendUvarint(dst, uint64(runs))
-	for i := 0; i < len(cells); {
-		id := cells[i].style()
-		j := i + 1
-		for j < len(cells) && cells[j].style() == id {
-			j++
-		}
-		dst = binary.AppendUvarint(dst, uint64(table.ofID(t, id)))
-		dst = binary.AppendUvarint(dst, uint64(j-i))
-		i = j
-	}
+	dst = t.appendRuns(dst, cells, table)
+	dst = slices.Grow(dst, len(cells))
 	for i := 0; i < len(cells); i++ {
 		c := cells[i].withoutTag()
 		if c-0x20 <= 0x7e-0x20 {
@@ -163,6 +148,33 @@ func (t *Terminal) appendStyled(dst []byte, cells []cell, flags byte, table *sty
 		}
 	}
 	return dst
+}
+
+// appendRuns writes the number of runs of one style, and the runs.
+func (t *Terminal) appendRuns(dst []byte, cells []cell, table *styleTable) []byte {
+	start, runs := len(dst), 0
+	dst = append(dst, 0)
+	for i := 0; i < len(cells); {
+		tag := cells[i] >> styleShift
+		j := i + 1
+		for j < len(cells) && cells[j]>>styleShift == tag {
+			j++
+		}
+		number, length := table.ofID(t, uint32(tag)), j-i
+		if number < 0x80 && length < 0x80 {
+			dst = append(dst, byte(number), byte(length))
+		} else {
+			dst = binary.AppendUvarint(binary.AppendUvarint(dst, uint64(number)), uint64(length))
+		}
+		runs++
+		i = j
+	}
+	if runs < 0x80 {
+		dst[start] = byte(runs)
+		return dst
+	}
+	var buf [binary.MaxVarintLen32]byte
+	return slices.Replace(dst, start, start+1, buf[:binary.PutUvarint(buf[:], uint64(runs))]...)
 }
 
 // recordWidth is a record's number of cells.
@@ -336,7 +348,11 @@ type chunk struct {
 	// hashes are of the lines' text, as far as they were asked for; 0 is none
 	// yet.
 	hashes []uint32
-	table  styleTable
+	// table may be that of other chunks too; first says that this one began it.
+	table *styleTable
+	first bool
+	// weight is what size was when the chunk was full.
+	weight int
 }
 
 func (c *chunk) record(i int) []byte {
@@ -349,7 +365,11 @@ func (c *chunk) record(i int) []byte {
 
 // size is about how much memory the chunk holds.
 func (c *chunk) size() int {
-	n := cap(c.data) + 4*cap(c.ends) + 4*cap(c.hashes) + 48*len(c.table.list)
+	n := cap(c.data) + 4*cap(c.ends) + 4*cap(c.hashes)
+	if !c.first {
+		return n
+	}
+	n += 48 * len(c.table.list)
 	for _, s := range c.table.list {
 		if s.link != nil {
 			n += len(s.link.id) + len(s.link.uri)
@@ -365,14 +385,38 @@ type lineStore struct {
 	// head counts the records of the first chunk that left already.
 	head  int
 	count int
-	// sealed is the size of all chunks but the last.
+	// sealed is the weight of all chunks but the last.
 	sealed int
+	// tables has the table for the next chunk. Both histories share it, so that
+	// a record of one is a record of the other.
+	tables *tables
+	// spare is a chunk that was dropped, for the next.
+	spare *chunk
+}
+
+// tables holds the style table that new chunks take.
+type tables struct{ current *styleTable }
+
+const (
+	// maxTable is how many styles a chunk may use.
+	maxTable = 4096
+	// fullTable is how many styles a table has that no new chunk begins with.
+	fullTable = 1024
+)
+
+// take is the table for a new chunk, and whether it is the first to use it.
+func (k *tables) take() (table *styleTable, first bool) {
+	if k.current == nil || len(k.current.list) >= fullTable {
+		k.current = new(styleTable)
+		return k.current, true
+	}
+	return k.current, false
 }
 
 func (s *lineStore) len() int { return s.count }
 
 func (s *lineStore) reset() {
-	*s = lineStore{}
+	*s = lineStore{tables: s.tables}
 }
 
 // memory is about how many bytes the store holds.
@@ -385,50 +429,84 @@ func (s *lineStore) memory() int {
 
 // tail is the chunk that takes the next record.
 func (s *lineStore) tail() *chunk {
-	if n := len(s.chunks); n > 0 {
-		c := s.chunks[n-1]
-		if len(c.data) < chunkSize && len(c.table.list) < 4096 {
+	n := len(s.chunks)
+	if n > 0 {
+		if c := s.chunks[n-1]; len(c.data) < chunkSize && len(c.table.list) < maxTable {
 			return c
 		}
-		s.seal(c)
-		// The next chunk will most likely fill up as this one did.
-		s.chunks = append(s.chunks, &chunk{
-			data: make([]byte, 0, chunkSize+512),
-			ends: make([]uint32, 0, len(c.ends)),
-		})
-		return s.chunks[n]
 	}
-	s.chunks = append(s.chunks, new(chunk))
-	return s.chunks[0]
+	return s.grow()
 }
 
-func (s *lineStore) seal(c *chunk) {
-	c.table.seal()
-	s.sealed += c.size()
+// last is the chunk that took the last record.
+func (s *lineStore) last() *chunk { return s.chunks[len(s.chunks)-1] }
+
+// grow adds a chunk.
+func (s *lineStore) grow() *chunk {
+	if s.tables == nil {
+		s.tables = new(tables)
+	}
+	next := s.spare
+	s.spare = nil
+	if n := len(s.chunks); n > 0 {
+		last := s.chunks[n-1]
+		if last.table != s.tables.current || len(last.table.list) >= fullTable {
+			last.table.seal()
+		}
+		last.weight = last.size()
+		s.sealed += last.weight
+		if next == nil {
+			// It will most likely fill up as this one did.
+			next = &chunk{data: make([]byte, 0, chunkSize+512), ends: make([]uint32, 0, len(last.ends))}
+		}
+	} else if next == nil {
+		next = new(chunk)
+	}
+	next.table, next.first = s.tables.take()
+	s.chunks = append(s.chunks, next)
+	return next
+}
+
+// drop takes the first chunk away and keeps its memory for the next.
+func (s *lineStore) drop() {
+	c := s.chunks[0]
+	s.sealed -= c.weight
+	n := copy(s.chunks, s.chunks[1:])
+	s.chunks[n] = nil
+	s.chunks = s.chunks[:n]
+	if cap(c.data) <= 2*chunkSize {
+		*c = chunk{data: c.data[:0], ends: c.ends[:0]}
+		s.spare = c
+	}
 }
 
 // push appends a row and returns its record.
 func (s *lineStore) push(t *Terminal, cells []cell, flags byte) []byte {
 	c := s.tail()
 	start := len(c.data)
-	c.data = t.appendRecord(c.data, cells, flags, &c.table)
+	c.data = t.appendRecord(c.data, cells, flags, c.table)
 	c.ends = append(c.ends, uint32(len(c.data)))
 	s.count++
 	return c.data[start:]
 }
 
-// pushPlain appends a plain record as it stands.
-func (s *lineStore) pushPlain(rec []byte) {
+// pushRecord appends a record as it stands, made with table; it returns false
+// where that is not the table of the next record.
+func (s *lineStore) pushRecord(rec []byte, table *styleTable) bool {
 	c := s.tail()
+	if c.table != table && rec[0]&recordPlain == 0 {
+		return false
+	}
 	c.data = append(c.data, rec...)
 	c.ends = append(c.ends, uint32(len(c.data)))
 	s.count++
+	return true
 }
 
 // pushCopy appends a copy of another store's record.
 func (s *lineStore) pushCopy(rec []byte, from *styleTable) {
 	c := s.tail()
-	if rec[0]&recordPlain != 0 {
+	if rec[0]&recordPlain != 0 || from == c.table {
 		c.data = append(c.data, rec...)
 	} else {
 		c.data = append(c.data, rec[0])
@@ -490,9 +568,7 @@ func (s *lineStore) dropFirst() {
 		s.sealed = 0
 		return
 	}
-	s.sealed -= c.size()
-	s.chunks[0] = nil
-	s.chunks = s.chunks[1:]
+	s.drop()
 }
 
 // dropFirstChunk forgets the oldest records, a chunk full, and says how many.
@@ -524,7 +600,7 @@ func (s *lineStore) popLast(t *Terminal, l *line) {
 		s.chunks[n] = nil
 		s.chunks = s.chunks[:n]
 		if n > 0 {
-			s.sealed -= s.chunks[n-1].size()
+			s.sealed -= s.chunks[n-1].weight
 		}
 		if s.count == 0 {
 			s.chunks, s.head, s.sealed = nil, 0, 0

@@ -70,6 +70,8 @@ func New(o Options) *Terminal {
 		t.scrollbackMax = min(o.Scrollback, maxScrollback)
 	}
 	t.archive.next = 1
+	t.scrollback.tables = new(tables)
+	t.archive.store.tables = t.scrollback.tables
 	switch {
 	case o.Archive == 0:
 		t.archive.limit = defaultArchive
@@ -151,6 +153,7 @@ func (t *Terminal) writeSome() {
 func (t *Terminal) fault() {
 	t.faults++
 	t.archive = archive{next: t.archive.next, limit: t.archive.limit}
+	t.archive.store.tables = t.scrollback.tables
 	t.main, t.alt = new(screen), new(screen)
 	t.cur = t.main
 	t.Reset()

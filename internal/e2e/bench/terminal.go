@@ -185,7 +185,7 @@ func (b *bench) hostileWrites() error {
 				terminal := vt.New(vt.Options{Cols: size[0], Rows: size[1]})
 				start := processorTime()
 				_, _ = terminal.Write(p)
-				runs = append(runs, (processorTime() - start).Seconds()*1000)
+				runs = append(runs, (processorTime()-start).Seconds()*1000)
 			}
 			if took := median(runs); took > slowest {
 				slowest, name = took, h.Name
