@@ -109,13 +109,8 @@ func (t *Terminal) parse() {
 		p := t.rest
 		c := p[0]
 		switch {
-		case ps.state == stGround && c >= 0x20 && c < 0x7f:
-			n := printableRun(p)
-			t.rest = p[n:]
-			t.printASCII(p[:n])
-			continue
-		case ps.state == stGround && c == 0x1b && len(p) > 2 && p[1] == '[':
-			if n := t.fastCSI(p); n > 0 {
+		case ps.state == stGround:
+			if t.ground(p) {
 				continue
 			}
 		case c < 0x80 && (ps.state == stOSC || ps.state == stDCSPass):
@@ -138,49 +133,9 @@ func (t *Terminal) parse() {
 		}
 		t.rest = p[size:]
 		if r >= 0 {
-			if ps.state == stGround && r >= 0xa0 {
-				t.printRune(r)
-				if len(t.clusters.text) > t.clusters.limit {
-					t.sweep()
-				}
-				continue
-			}
 			t.step(r)
 		}
 	}
-}
-
-// fastCSI handles a whole ordinary CSI sequence at the start of p: digits and
-// separators, then a final byte. It returns 0 when the sequence is not
-// ordinary or not complete, and leaves it to the state machine.
-func (t *Terminal) fastCSI(p []byte) int {
-	ps := &t.parser
-	i := 2
-	collect := uint32(0)
-	if c := p[2]; c >= '<' && c <= '?' {
-		collect = uint32(c)
-		i++
-	}
-	start := i
-	for ; i < len(p); i++ {
-		c := p[i]
-		if c >= '0' && c <= ';' {
-			continue
-		}
-		if c < 0x40 || c > 0x7e {
-			return 0
-		}
-		ps.params.reset()
-		for _, b := range p[start:i] {
-			ps.params.byteIn(rune(b))
-		}
-		ps.collect = collect
-		t.rest = p[i+1:]
-		t.inRun = false
-		t.dispatchCSI(c)
-		return i + 1
-	}
-	return 0
 }
 
 func (p *parser) put(b []byte) {

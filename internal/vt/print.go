@@ -1,7 +1,5 @@
 package vt
 
-import "bytes"
-
 // Printing. xterm.js mends the left neighbour once, before the first character
 // of a run without control codes; inRun says that a run goes on, across writes
 // too, so that the result does not depend on how the bytes were cut.
@@ -9,9 +7,12 @@ import "bytes"
 // beginRun clears the first half of a wide character whose second half is about
 // to be overwritten.
 func (t *Terminal) beginRun() {
-	if t.inRun {
-		return
+	if !t.inRun {
+		t.mendLeft()
 	}
+}
+
+func (t *Terminal) mendLeft() {
 	t.inRun = true
 	s := t.cur
 	if s.x == 0 {
@@ -25,14 +26,19 @@ func (t *Terminal) beginRun() {
 // mendRight clears the second half of a wide character whose first half was
 // overwritten.
 func (t *Terminal) mendRight() {
-	s := t.cur
-	if s.x >= t.cols {
+	if s := t.cur; s.x < t.cols {
+		t.mendTail(s.live(s.y))
+	}
+}
+
+// mendTail is mendRight for the cursor's row, the cursor being on it.
+func (t *Terminal) mendTail(l *line) {
+	if !l.special {
 		return
 	}
-	if l := s.live(s.y); l.special {
-		if c := l.at(s.x); c.width() == 0 && !c.hasContent() {
-			l.set(s.x, blank(t.penStyle()))
-		}
+	x := t.cur.x
+	if c := l.at(x); c.width() == 0 && !c.hasContent() && x < t.cols {
+		l.set(x, blank(t.penStyle()))
 	}
 }
 
@@ -101,18 +107,46 @@ func (t *Terminal) wrap(tag cell) {
 // printRune prints one character of any width.
 func (t *Terminal) printRune(r rune) {
 	t.beginRun()
-	r = t.charset.translate(r)
-	s := t.cur
-	width := runeWidth(r)
-	join := width == 0 && t.lastWidth != 0
-	if join {
-		width = int(t.lastWidth)
-	} else {
-		t.lastWidth = uint8(width)
+	if t.charset != 0 {
+		r = t.charset.translate(r)
 	}
-	tag := blank(t.penStyle())
+	width := runeWidth(r)
+	if width == 0 && t.lastWidth != 0 {
+		t.join(r)
+		return
+	}
+	t.lastWidth = uint8(width)
+	t.put(cell(r), width)
+}
 
-	if !join && s.x+width > t.cols {
+// join adds a character without width to the one before it.
+func (t *Terminal) join(r rune) {
+	s := t.cur
+	width := int(t.lastWidth)
+	if s.x == 0 {
+		// There is nothing before it: it stands for itself, as wide as what
+		// went before.
+		if t.modes.insert {
+			s.live(s.y).insertCells(0, 0, blank(t.penStyle()), t.cols)
+			t.mendInserted(s.live(s.y))
+		}
+		t.store(s.live(s.y), cell(r), width, blank(t.penStyle()))
+		return
+	}
+	l := s.live(s.y)
+	x := s.x - 1
+	if l.at(x).width() == 0 {
+		x--
+	}
+	t.addToCell(l, x, r, width)
+	t.mendRight()
+}
+
+// put prints the content of a cell at the cursor.
+func (t *Terminal) put(content cell, width int) {
+	s := t.cur
+	tag := blank(t.penStyle())
+	if s.x+width > t.cols {
 		if t.modes.wrap {
 			t.wrap(tag)
 		} else {
@@ -124,36 +158,51 @@ func (t *Terminal) printRune(r rune) {
 		}
 	}
 	l := s.live(s.y)
-	if join && s.x > 0 {
-		x := s.x - 1
-		if l.at(x).width() == 0 {
-			x--
-		}
-		t.addToCell(l, x, r, width)
-		t.mendRight()
-		return
-	}
 	if t.modes.insert {
-		n := width
-		if join {
-			n = 0
-		}
-		l.insertCells(s.x, n, tag, t.cols)
-		if l.at(t.cols-1).width() == 2 {
-			l.set(t.cols-1, tag)
-		}
+		l.insertCells(s.x, width, tag, t.cols)
+		t.mendInserted(l)
 	}
-	if s.x < t.cols {
-		l.set(s.x, makeCell(r, width, uint32(tag>>styleShift)))
+	t.store(l, content, width, tag)
+}
+
+// mendInserted clears the first half of a wide character whose second half was
+// moved out of the row.
+func (t *Terminal) mendInserted(l *line) {
+	if l.at(t.cols-1).width() == 2 {
+		l.set(t.cols-1, blank(t.penStyle()))
 	}
-	s.x++
-	if width == 2 {
-		if s.x < t.cols {
-			l.set(s.x, tag|wideTail)
-		}
+}
+
+// store writes a character into the cursor's row and moves on.
+func (t *Terminal) store(l *line, content cell, width int, tag cell) {
+	s := t.cur
+	c := tag | content | cell(width^1)<<widthShift
+	x := s.x
+	if width == 1 && x < len(l.cells) {
+		l.cells[x] = c
 		s.x++
+	} else if end := x + max(1, width); end <= t.cols {
+		if end > len(l.cells) {
+			l.grow(end)
+		}
+		l.cells[x] = c
+		s.x++
+		if width != 1 {
+			l.special = true
+			if width == 2 {
+				l.cells[x+1] = tag | wideTail
+				s.x++
+			}
+		}
+	} else {
+		if x < t.cols {
+			l.set(x, c)
+		}
+		s.x += max(1, width)
 	}
-	t.mendRight()
+	if l.special {
+		t.mendTail(l)
+	}
 }
 
 // addToCell joins a code point to the character in a cell.
@@ -198,17 +247,27 @@ func (t *Terminal) repeat(n int) {
 	if x < 0 || x >= t.cols {
 		return
 	}
-	text := t.cellText(s.live(s.y).at(x))
+	c := s.live(s.y).at(x)
+	text := t.cellText(c)
 	n = min(n, maxRepeat)
 	t.inRun = false
-	if len(text) == 1 {
-		run := bytes.Repeat([]byte(text), n)
-		t.printASCII(run)
-		n = 0
-	}
-	for ; n > 0; n-- {
-		for _, r := range text {
-			t.printRune(r)
+	switch {
+	case len(text) == 1:
+		var run [maxRepeat]byte
+		for i := range n {
+			run[i] = text[0]
+		}
+		t.printASCII(run[:n])
+	case t.charset == 0 && t.modes.wrap && !t.modes.insert && c.width() == int(t.lastWidth) && text != "":
+		// Printing the text would make this cell again.
+		for t.beginRun(); n > 0; n-- {
+			t.put(c&cellContent, c.width())
+		}
+	default:
+		for ; n > 0; n-- {
+			for _, r := range text {
+				t.printRune(r)
+			}
 		}
 	}
 	t.inRun = false
