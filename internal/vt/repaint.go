@@ -50,6 +50,8 @@ type painter struct {
 	// asleep says that the terminal has an ext or link that is not in force,
 	// which some changes of the pen would wake; see restore.
 	asleep bool
+	// drowsy says that setPen has to wake them.
+	drowsy bool
 }
 
 func (p *painter) puts(s string) { p.buf = append(p.buf, s...) }

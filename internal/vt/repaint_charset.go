@@ -107,11 +107,7 @@ func (p *painter) restore(s *screen, asleep bool) {
 	p.known = false
 	if p.asleep = asleep; asleep {
 		p.style.fg, p.style.bg = s.savedFg, s.savedBg
-		if (s.savedBg^t.pen.bg)&bgExtended != 0 {
-			// OSC 8 looks anew at what is in force.
-			p.setLink(t.pen.link)
-			p.style.bg ^= bgExtended
-		}
+		p.drowsy = (s.savedBg^t.pen.bg)&bgExtended != 0
 	} else {
 		p.puts("\x1b[m\x1b[\"q\x1b]8;;\x1b\\")
 		p.style = style{}
@@ -119,4 +115,15 @@ func (p *painter) restore(s *screen, asleep bool) {
 	if t.charset == t.gsets[t.glevel] && s.savedCharset != t.charset {
 		p.puts(shifts[t.glevel])
 	}
+}
+
+// setPen makes the pen what it is to be in the end. OSC 8 looks anew at what is
+// in force where that is wanted.
+func (p *painter) setPen(pen style) {
+	if p.drowsy {
+		p.drowsy = false
+		p.setLink(p.t.pen.link)
+		p.style.bg ^= bgExtended
+	}
+	p.setStyle(pen)
 }

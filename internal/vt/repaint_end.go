@@ -107,10 +107,14 @@ func (p *painter) cursor() {
 	if again || pending && (prints || c.hasContent() && c.width() == 0) {
 		p.place(lead)
 		wrapOff()
-		if again {
-			p.setStyle(pen)
+		st := pen
+		if !again {
+			st = t.styles.list[c.style()]
+		}
+		if again || (st.bg^p.style.bg)&bgExtended != 0 {
+			p.setPen(st)
 		} else {
-			p.setStyle(t.styles.list[c.style()])
+			p.setStyle(st)
 		}
 		if t.modes.insert {
 			if !pending {
@@ -126,7 +130,7 @@ func (p *painter) cursor() {
 			// Any control ends what a combining mark could join.
 			p.puts("\x00")
 		}
-		p.setStyle(pen)
+		p.setPen(pen)
 		p.beyond(again)
 		return
 	}
@@ -148,7 +152,7 @@ func (p *painter) cursor() {
 			p.puts("\x1b[4h")
 		}
 		p.puts("\x00")
-		p.setStyle(pen)
+		p.setPen(pen)
 		p.beyond(false)
 		return
 	}
@@ -157,7 +161,7 @@ func (p *painter) cursor() {
 	if t.modes.insert {
 		p.puts("\x1b[4h")
 	}
-	p.setStyle(pen)
+	p.setPen(pen)
 }
 
 // place puts the cursor into a column of the cursor's row. In origin mode rows
@@ -213,7 +217,7 @@ func (p *painter) dropped(l *line) bool {
 	if t.modes.insert {
 		p.puts("\x1b[4h")
 	}
-	p.setStyle(style(t.pen))
+	p.setPen(style(t.pen))
 	p.typed(again)
 	p.puts(text)
 	return true
