@@ -24,8 +24,6 @@ const (
 	defaultMatches    = 100
 	maxMatches        = 1000
 	defaultSearchWork = 1 << 20
-	// lineWork is what a line costs beside its text.
-	lineWork = 16
 	// excerptBefore and excerptRunes bound the text around a match.
 	excerptBefore = 40
 	excerptRunes  = 200
@@ -213,7 +211,7 @@ func (s *searcher) line(id LineID, rec []byte, on *screenLine) bool {
 			return false
 		}
 	}
-	s.result.Work += (lineWork + len(text)) * s.pattern.weight
+	s.result.Work += s.pattern.cost(len(text), len(s.spans))
 	if s.result.Work >= s.work {
 		s.stop(SearchCursor{id, 0})
 		return false

@@ -19,8 +19,13 @@ const (
 	maxProgram = 1000
 	// programUnit is how many instructions cost as much as looking for a text.
 	programUnit = 8
-	// maxLineMatches bounds the matches that are looked at in one line.
+	// lineWork is what a line costs beside its text.
+	lineWork = 16
+	// maxLineMatches bounds the matches that are looked at in one line. A regexp
+	// may have to read the rest of the line for each of them, so in lines of many
+	// thousand characters it finds the first ones only, as lineBudget says.
 	maxLineMatches = 4096
+	lineBudget     = 8 << 20
 )
 
 // A Pattern is what Search looks for. It may be used by many searches at once.
@@ -96,6 +101,15 @@ func describeSyntax(err error) string {
 	return err.Error()
 }
 
+// cost is how much of a search's work a line was: every match of a regexp may
+// have read it again.
+func (p *Pattern) cost(bytes, matches int) int {
+	if p.re == nil {
+		return lineWork + bytes
+	}
+	return (lineWork + bytes) * p.weight * (1 + matches)
+}
+
 // span is a match in a text, in characters.
 type span struct{ from, to int }
 
@@ -103,8 +117,9 @@ type span struct{ from, to int }
 // is scratch memory.
 func (p *Pattern) find(dst []span, text []byte, folded *[]byte) []span {
 	if p.re != nil {
+		limit := max(1, min(maxLineMatches, lineBudget/(p.weight*max(1, len(text)))))
 		at, runes := 0, 0 // runes characters are before byte at
-		for _, loc := range p.re.FindAllIndex(text, maxLineMatches) {
+		for _, loc := range p.re.FindAllIndex(text, limit) {
 			if loc[0] == loc[1] {
 				continue
 			}

@@ -1,6 +1,7 @@
 package vt
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -258,6 +259,57 @@ func TestSearch_long_line(t *testing.T) {
 	if len(got) != 1 || got[0].TextStart != 104 || len(got[0].Text) != excerptRunes {
 		t.Errorf("%+v", got)
 	}
+}
+
+// Patterns that make a regexp read a long line again and again stay bounded.
+func TestSearch_hostile_pattern(t *testing.T) {
+	term := New(Options{Cols: 1000, Rows: 2})
+	term.Write([]byte(strings.Repeat("a", 60_000) + "\r\n"))
+	for _, text := range []string{`a+b|a`, `.*needle|.`, `(\pL?){100}(\pL?){100}x|a`} {
+		p := mustPattern(t, text, PatternOptions{Regexp: true})
+		r := term.Search(p, SearchOptions{Max: maxMatches})
+		if n := len(r.Matches); n < 1 || n > max(1, lineBudget/60_000/p.weight) {
+			t.Errorf("%s: %d matches", text, n)
+		}
+	}
+}
+
+// Whatever was printed, a search ends, changes nothing, and finds the same in a
+// restored terminal.
+func FuzzSearch(f *testing.F) {
+	f.Add([]byte("needle\r\n\x1b[3J日本\u0301\x1b[?1049hx\x1b[5;5Hneedle"), "e", uint8(10), false)
+	f.Add([]byte("\x1bc\x1b[10;20rabc\x1bM\x1b[2J"), `\w+`, uint8(3), true)
+	f.Fuzz(func(t *testing.T, stream []byte, text string, cols uint8, expression bool) {
+		p, err := NewPattern(text, PatternOptions{Regexp: expression})
+		if err != nil {
+			return
+		}
+		term := New(Options{Cols: int(cols), Rows: 5})
+		half := len(stream) / 2
+		term.Write(stream[:half])
+		term.Resize(int(cols)+7, 3)
+		term.Write(stream[half:])
+		if term.Faults() > 0 {
+			t.Skip("the terminal was reset")
+		}
+		before := term.State(-1)
+		got := searchAll(t, term, p, SearchOptions{Max: 3, Work: 500})
+		if !bytes.Equal(before, term.State(-1)) {
+			t.Error("a search changed the terminal")
+		}
+		restored, err := Restore(before)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(got, searchAll(t, restored, p, SearchOptions{})); d != "" {
+			t.Errorf("restored: %s", d)
+		}
+		for _, m := range got {
+			if m.Cells < 1 || m.Cell < 0 || m.Runes < 1 || utf8.RuneCountInString(m.Text) > excerptRunes || m.TextStart > m.Rune || m.Row >= term.rows {
+				t.Errorf("match %+v", m)
+			}
+		}
+	})
 }
 
 func TestNewPattern_refuses(t *testing.T) {
