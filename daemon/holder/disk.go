@@ -337,9 +337,6 @@ func (l *diskLog) close() error {
 // never more.
 func openDiskLog(dir string) (*diskLog, error) {
 	l := &diskLog{dir: dir, broken: true}
-	if err := l.readMarks(); err != nil {
-		return nil, err
-	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open log: %w", err)
@@ -353,6 +350,11 @@ func openDiskLog(dir string) (*diskLog, error) {
 		if err := l.openSegment(entry.Name(), offset); err != nil {
 			return nil, errors.Join(err, l.close())
 		}
+	}
+	// After the segments: of a log that is being written, no mark below the end
+	// is missing then.
+	if err := l.readMarks(); err != nil {
+		return nil, errors.Join(err, l.close())
 	}
 	l.end = wire.Position{Offset: l.start.Offset, Marks: l.start.Ordinal}
 	if n := len(l.segments); n > 0 {
