@@ -44,10 +44,26 @@ func (t *Terminal) printText(p []byte) bool {
 		}
 		n += size
 		t.rest = p[n:]
-		t.printRune(r)
-		if len(t.clusters.text) > t.clusters.limit {
-			t.sweep()
+		width := runeWidth(r)
+		if width == 0 || !t.inRun || t.modes.insert {
+			t.printRune(r)
+			if len(t.clusters.text) > t.clusters.limit {
+				t.sweep()
+			}
+			continue
 		}
+		// No charset has characters beyond ASCII to translate.
+		t.lastWidth = uint8(width)
+		s := t.cur
+		if l := s.live(s.y); width == 1 && s.x < min(t.cols, len(l.cells)) && !l.special {
+			l.cells[s.x] = blank(t.penStyle()) | cell(r)
+			s.x++
+			continue
+		} else if s.x+width <= t.cols {
+			t.store(l, cell(r), width, blank(t.penStyle()))
+			continue
+		}
+		t.put(cell(r), width)
 	}
 	return n > 0
 }

@@ -69,9 +69,8 @@ type styles struct {
 	list  []style
 	index map[style]uint32
 	limit int
-	// last is a one-entry cache in front of the map.
-	last   style
-	lastID uint32
+	// recent are ids by a hash of their styles, a cache in front of the map.
+	recent [64]uint32
 	// generation changes whenever ids do.
 	generation uint32
 	// protected says that some style protects cells (DECSCA): without one,
@@ -105,8 +104,9 @@ func (k *styles) intern(s style) uint32 {
 	if s == (style{}) {
 		return 0
 	}
-	if s == k.last {
-		return k.lastID
+	slot := &k.recent[(s.fg^s.fg>>5^s.fg>>16^s.bg*31^s.bg>>9^s.bg>>20^s.ext>>7)%64]
+	if int(*slot) < len(k.list) && k.list[*slot] == s {
+		return *slot
 	}
 	id, ok := k.index[s]
 	if !ok {
@@ -118,7 +118,7 @@ func (k *styles) intern(s style) uint32 {
 		k.index[s] = id
 		k.protected = k.protected || s.bg&bgProtected != 0
 	}
-	k.last, k.lastID = s, id
+	*slot = id
 	return id
 }
 

@@ -29,6 +29,15 @@ func printableRun(p []byte) int {
 // and surrogates are dropped.
 func decode(p []byte) (r rune, size int) {
 	b := p[0]
+	// What most text beyond ASCII is made of: three bytes, no surrogate, no BOM.
+	if b > 0xe0 && b < 0xef && b != 0xed && len(p) >= 3 && p[1]&0xc0 == 0x80 && p[2]&0xc0 == 0x80 {
+		return rune(b&0x0f)<<12 | rune(p[1]&0x3f)<<6 | rune(p[2]&0x3f), 3
+	}
+	return decodeAny(p)
+}
+
+func decodeAny(p []byte) (r rune, size int) {
+	b := p[0]
 	var need int
 	switch {
 	case b < 0x80:

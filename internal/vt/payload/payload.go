@@ -190,6 +190,9 @@ func (g *generator) unicode() {
 		g.WriteRune(b[0] + rune(g.random.IntN(int(b[1]-b[0])+1)))
 	}
 	g.WriteByte(' ')
+	if g.turn++; g.turn%8 == 0 {
+		g.WriteString("\r\n")
+	}
 }
 
 func (g *generator) cjk() {
