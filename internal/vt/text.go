@@ -62,11 +62,17 @@ func (t *Terminal) appendStyledText(dst []byte, cells []cell) []byte {
 	for n > 0 && cells[n-1] == 0 {
 		n--
 	}
-	current := uint32(0)
+	const plain = "\x1b[0m"
+	inForce, current := plain, uint32(0)
 	for _, c := range cells[:n] {
 		if id := c.style(); id != current {
-			dst = appendSGR(dst, t.styles.list[id])
 			current = id
+			var room [64]byte
+			// Styles that differ in a link or in protection look alike.
+			if sgr := appendSGR(room[:0], t.styles.list[id]); string(sgr) != inForce {
+				inForce = string(sgr)
+				dst = append(dst, sgr...)
+			}
 		}
 		switch {
 		case c.hasContent():
@@ -75,8 +81,8 @@ func (t *Terminal) appendStyledText(dst []byte, cells []cell) []byte {
 			dst = append(dst, ' ')
 		}
 	}
-	if current != 0 {
-		dst = append(dst, "\x1b[0m"...)
+	if inForce != plain {
+		dst = append(dst, plain...)
 	}
 	return dst
 }
