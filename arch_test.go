@@ -41,6 +41,7 @@ var rules = []rule{
 	{packages: []string{"daemon/attach"}, not: []string{"./daemon/uplink", "./daemon/control"}, because: "a local terminal talks to the holder alone"},
 	{packages: []string{"server/session"}, not: []string{"./server/fleet", "./server/hostlink", "./server/viewer", "./server/httpapi", "./server/store"}, because: "a session is independent of transport and storage"},
 	{packages: []string{"server/socket", "server/hostlink", "server/viewer"}, not: []string{"./server/httpapi", "./server/store", "./server/auth"}, because: "socket ends only translate; who may open them is decided before"},
+	{packages: []string{"server/tailnet"}, not: []string{"./server/httpapi", "./server/auth", "./server/store", "./server/fleet"}, because: "a tailnet says who is at the other end; what they may do is decided elsewhere"},
 	{packages: []string{"server/store"}, not: []string{"./server/session", "./server/fleet", "./server/httpapi", "./server/auth"}, because: "storage serves the nouns, not their users"},
 }
 
@@ -58,6 +59,7 @@ var homes = map[string][]string{
 	"github.com/gorilla/securecookie": {"server/auth"},
 	"github.com/skip2/go-qrcode":      {"server/cmd", "daemon/cmd"},
 	"modernc.org/sqlite":              {"server/store/sqlite"},
+	"tailscale.com":                   {"server/tailnet"},
 	"golang.org/x/term":               {"daemon/attach", "daemon/cmd", "server/cmd", "internal/e2e"},
 	"golang.org/x/sys":                {"daemon", "server/socket", "server/store/sqlite", "server/cmd", "internal/e2e"},
 	"golang.org/x/sync":               {""},

@@ -39,13 +39,18 @@ type serveCommand struct {
 	AddressFile string   `name:"address-file" placeholder:"FILE" help:"Write the address of this server to a file once it listens."`
 	LogLevel    string   `name:"log-level" default:"info" enum:"debug,info,warn,error" help:"debug, info, warn or error (${default})."`
 	LogJSON     bool     `name:"log-json" help:"Log JSON lines."`
+
+	tailscaleFlags `group:"Tailnet"`
+	proxyFlags     `group:"Reverse proxy"`
+	metricsFlags   `group:"Metrics"`
 }
 
 // Help is shown by --help.
 func (serveCommand) Help() string {
 	return "Examples:\n  agent-helm-server serve --data ./data\n" +
 		"  agent-helm-server serve --data ./data --listen 127.0.0.1:7777 --public-url https://helm.example\n" +
-		"  agent-helm-server serve --data ./data --listen 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem --public-url https://helm.example"
+		"  agent-helm-server serve --data ./data --listen 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem --public-url https://helm.example\n" +
+		"  agent-helm-server serve --data ./data --tailscale --tailscale-hostname helm"
 }
 
 // Limits of the HTTP server.
@@ -86,6 +91,10 @@ func (c *serveCommand) Run(ctx context.Context, std streams) (err error) {
 	if err != nil {
 		return err
 	}
+	proxies, err := c.proxies()
+	if err != nil {
+		return err
+	}
 	listener, err := bind(listen)
 	if err != nil {
 		return err
@@ -100,8 +109,26 @@ func (c *serveCommand) Run(ctx context.Context, std streams) (err error) {
 	if err != nil {
 		return err
 	}
-	s := &service{logger: logger, store: store, auth: auth.New(store, key, logger), sites: sites, certificates: certificates}
+	s := &service{logger: logger, store: store, auth: auth.New(store, key, logger), sites: sites, proxies: proxies, certificates: certificates}
+	if s.metrics, err = c.metrics(); err != nil {
+		return err
+	}
+	if s.metrics != nil {
+		defer s.metrics.listener.Close()
+	}
+	if c.ProxySocket != "" {
+		if s.socketWay, err = socketWay(public); err != nil {
+			return err
+		}
+		if s.socket, err = bindSocket(c.ProxySocket); err != nil {
+			return err
+		}
+		defer s.socket.Close()
+	}
 	if err := s.storeSettings(ctx); err != nil {
+		return err
+	}
+	if s.tailnet, err = c.tailnet(s, public, std); err != nil {
 		return err
 	}
 	return s.run(ctx, listener, func() error { return c.announce(ctx, s, std) })
@@ -113,7 +140,14 @@ type service struct {
 	store        *sqlite.Store
 	auth         *auth.Service
 	sites        *httpapi.Sites
-	certificates *certificates // nil for plain HTTP
+	proxies      *httpapi.Proxies // nil trusts none
+	certificates *certificates    // nil for plain HTTP
+	socket       net.Listener     // for a reverse proxy; nil for none
+	socketWay    httpapi.Way      // of socket
+	tailnet      *tailnetWay      // nil without --tailscale
+	metrics      *metricsDoor     // nil without --metrics-listen
+
+	terminal sync.Mutex // held while something is printed to the terminal
 }
 
 // run serves on listener until ctx ends, and then ends everything in order:
@@ -130,7 +164,7 @@ func (s *service) run(ctx context.Context, listener net.Listener, ready func() e
 		s.logger.Warn("this binary carries no built app: run make build")
 	}
 	api, err := httpapi.New(httpapi.Config{
-		Auth: s.auth, Fleet: fleetAdapter{registry}, Sockets: sockets, Sites: s.sites, Log: s.logger, Version: buildinfo.Version(),
+		Auth: s.auth, Fleet: fleetAdapter{registry}, Sockets: sockets, Sites: s.sites, Proxies: s.proxies, Log: s.logger, Version: buildinfo.Version(),
 		App: web.Files(), Placeholder: placeholder,
 	})
 	if err != nil {
@@ -141,15 +175,19 @@ func (s *service) run(ctx context.Context, listener net.Listener, ready func() e
 	var background sync.WaitGroup
 	background.Go(func() { s.auth.Run(lifetime) })
 	background.Go(func() { reconcileHosts(lifetime, s.store, registry, s.logger) })
-	connections := &httpapi.Connections{}
-	httpServer := &http.Server{
-		Handler: api, ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
-		BaseContext: func(net.Listener) context.Context { return lifetime },
-		ConnContext: connections.Context, ConnState: connections.State,
-		ErrorLog: slog.NewLogLogger(s.logger.Handler(), slog.LevelDebug),
+	doors := &doors{log: s.logger, lifetime: lifetime}
+	failed := make(chan error, 4) // one for each listener
+	open := func(serve func() error) { background.Go(func() { failed <- serve() }) }
+	open(func() error { return doors.serve(listener, api, s.secure()) })
+	if s.socket != nil {
+		open(func() error { return doors.serve(s.socket, api.By(s.socketWay), nil) })
 	}
-	failed := make(chan error, 1)
-	background.Go(func() { failed <- s.serve(httpServer, connections.Listener(listener)) })
+	if s.metrics != nil {
+		open(func() error { return doors.serve(s.metrics.listener, s.metrics.handler(registry), nil) })
+	}
+	if s.tailnet != nil {
+		open(func() error { return s.tailnet.run(lifetime, api, doors) })
+	}
 	s.logger.Info("listening", logging.KeyAddress, s.sites.Local(), "version", buildinfo.Version())
 	err = ready()
 	if err == nil {
@@ -163,32 +201,23 @@ func (s *service) run(ctx context.Context, listener net.Listener, ready func() e
 	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
 	defer cancel()
 	stopped := make(chan error, 1)
-	go func() { stopped <- httpServer.Shutdown(draining) }()
+	go func() { stopped <- doors.shutdown(draining) }()
 	sockets.shutdown(draining)
 	// Event streams and whatever waits for a host end with their context.
 	end(server.NewError(server.CodeRestarting))
-	if shutdown := <-stopped; shutdown != nil {
-		s.logger.Warn("requests cut off at shutdown", logging.KeyError, shutdown.Error())
-		err = errors.Join(err, httpServer.Close())
-	}
+	err = errors.Join(err, <-stopped)
 	background.Wait()
 	saving, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
 	defer cancel()
 	return errors.Join(err, registry.Close(saving))
 }
 
-func (s *service) serve(httpServer *http.Server, listener net.Listener) error {
-	var err error
-	if s.certificates != nil {
-		httpServer.TLSConfig = s.certificates.config()
-		err = httpServer.ServeTLS(listener, "", "")
-	} else {
-		err = httpServer.Serve(listener)
-	}
-	if errors.Is(err, http.ErrServerClosed) {
+// secure makes the main listener speak TLS; nil for plain HTTP.
+func (s *service) secure() func(*http.Server) {
+	if s.certificates == nil {
 		return nil
 	}
-	return err
+	return func(main *http.Server) { main.TLSConfig = s.certificates.config() }
 }
 
 // parseListen reads an address to listen on. Names other than localhost are
@@ -332,6 +361,8 @@ func (c *serveCommand) announce(ctx context.Context, s *service, std streams) er
 		}
 		return nil
 	}
+	s.terminal.Lock()
+	defer s.terminal.Unlock()
 	fmt.Fprintf(std.out, "agent-helm-server listens on %s\n", s.sites.Local())
 	if s.sites.Insecure {
 		fmt.Fprintln(std.out, "Plain HTTP: anybody on this network can read along. Nobody can administer or start commands through it.")
