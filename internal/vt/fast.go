@@ -4,33 +4,33 @@ package vt
 // that programs print all day go around it: printable characters, CR and LF,
 // and whole ordinary control sequences, all of them in the ground state.
 
-// ground consumes what it knows at the start of p, which is not empty. It
-// returns false where the state machine has to look.
-func (t *Terminal) ground(p []byte) bool {
-	switch c := p[0]; {
-	case c >= 0x20 && c < 0x7f:
-		n := printableRun(p)
-		t.rest = p[n:]
-		t.printASCII(p[:n])
-		return true
-	case c == '\n':
-		t.rest = p[1:]
-		t.inRun = false
-		t.lastWidth = 0
-		t.lineFeed()
-		return true
-	case c == '\r':
-		t.rest = p[1:]
-		t.inRun = false
-		t.lastWidth = 0
-		t.cur.x = 0
-		return true
-	case c == 0x1b:
-		return len(p) > 2 && p[1] == '[' && t.fastCSI(p)
-	case c >= 0xc0:
-		return t.printText(p)
+// ground consumes t.rest up to what only the state machine knows.
+func (t *Terminal) ground() {
+	for len(t.rest) > 0 {
+		p := t.rest
+		switch c := p[0]; {
+		case c >= 0x20 && c < 0x7f:
+			n := printableRun(p)
+			t.rest = p[n:]
+			t.printASCII(p[:n])
+		case c == '\n':
+			t.rest = p[1:]
+			t.inRun = false
+			t.lastWidth = 0
+			t.lineFeed()
+		case c == '\r':
+			t.rest = p[1:]
+			t.inRun = false
+			t.lastWidth = 0
+			t.cur.x = 0
+		case c == 0x1b:
+			if len(p) < 3 || p[1] != '[' || !t.fastCSI(p) {
+				return
+			}
+		case c < 0xc0 || !t.printText(p):
+			return
+		}
 	}
-	return false
 }
 
 // printText prints the characters beyond ASCII at the start of p, without
@@ -107,8 +107,86 @@ func (t *Terminal) fastCSI(p []byte) bool {
 		ps.collect = collect
 		t.rest = p[i+1:]
 		t.inRun = false
+		if c == 'm' && collect == 0 && t.fastGraphic(ps.params.value[:n+1]) {
+			t.lastWidth = 0
+			return true
+		}
 		t.dispatchCSI(c)
 		return true
 	}
 	return false
+}
+
+// A change is what a parameter of SGR does to a pen's fg and bg.
+type change struct {
+	known                        bool
+	fgKeep, fgSet, bgKeep, bgSet uint32
+}
+
+// changes are those of the parameters that do nothing else.
+var changes = func() (table [108]change) {
+	set := func(n int, fgClear, fgSet, bgClear, bgSet uint32) {
+		table[n] = change{true, ^fgClear, fgSet, ^bgClear, bgSet}
+	}
+	set(1, 0, fgBold, 0, 0)
+	set(2, 0, 0, 0, bgDim)
+	set(3, 0, 0, 0, bgItalic)
+	set(5, 0, fgBlink, 0, 0)
+	set(7, 0, fgInverse, 0, 0)
+	set(8, 0, fgInvisible, 0, 0)
+	set(9, 0, fgStrike, 0, 0)
+	set(22, fgBold, 0, bgDim, 0)
+	set(23, 0, 0, bgItalic, 0)
+	set(25, fgBlink, 0, 0, 0)
+	set(27, fgInverse, 0, 0, 0)
+	set(28, fgInvisible, 0, 0, 0)
+	set(29, fgStrike, 0, 0, 0)
+	set(39, colorMask, 0, 0, 0)
+	set(49, 0, 0, colorMask, 0)
+	for i := range 8 {
+		n := uint32(i)
+		set(30+i, colorMask, color16|n, 0, 0)
+		set(40+i, 0, 0, colorMask, color16|n)
+		set(90+i, colorMask, color16|n|8, 0, 0)
+		set(100+i, 0, 0, colorMask, color16|n|8)
+	}
+	return table
+}()
+
+// fastGraphic is selectGraphic for the parameters that programs use all day. It
+// returns false, and has done nothing, where another one is among them.
+func (t *Terminal) fastGraphic(values []int32) bool {
+	fg, bg := t.pen.fg, t.pen.bg
+	for i := 0; i < len(values); i++ {
+		v := values[i]
+		switch {
+		case v == 0 && t.pen.ext == 0 && t.pen.link == nil:
+			fg, bg = 0, 0
+		case (v == 38 || v == 48) && i+2 < len(values) && values[i+1] == 5:
+			color := color256 | uint32(values[i+2]&255)
+			if v == 38 {
+				fg = fg&^colorMask | color
+			} else {
+				bg = bg&^colorMask | color
+			}
+			i += 2
+		case (v == 38 || v == 48) && i+4 < len(values) && values[i+1] == 2:
+			color := colorRGB | uint32(values[i+2]&255)<<16 | uint32(values[i+3]&255)<<8 | uint32(values[i+4]&255)
+			if v == 38 {
+				fg = fg&^colorMask | color
+			} else {
+				bg = bg&^colorMask | color
+			}
+			i += 4
+		case int(v) < len(changes) && changes[v].known:
+			c := &changes[v]
+			fg = fg&c.fgKeep | c.fgSet
+			bg = bg&c.bgKeep | c.bgSet
+		default:
+			return false
+		}
+	}
+	t.pen.fg, t.pen.bg = fg, bg
+	t.penStale = true
+	return true
 }

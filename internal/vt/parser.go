@@ -110,9 +110,11 @@ func (t *Terminal) parse() {
 		c := p[0]
 		switch {
 		case ps.state == stGround:
-			if t.ground(p) {
-				continue
+			if t.ground(); len(t.rest) == 0 {
+				return
 			}
+			p = t.rest
+			c = p[0]
 		case c < 0x80 && (ps.state == stOSC || ps.state == stDCSPass):
 			if n := printableRun(p); n > 0 {
 				t.rest = p[n:]

@@ -130,6 +130,7 @@ func (t *Terminal) join(r rune) {
 			s.live(s.y).insertCells(0, 0, blank(t.penStyle()), t.cols)
 			t.mendInserted(s.live(s.y))
 		}
+		t.odd = true
 		t.store(s.live(s.y), cell(r), width, blank(t.penStyle()))
 		return
 	}
@@ -183,7 +184,8 @@ func (t *Terminal) store(l *line, content cell, width int, tag cell) {
 		s.x++
 	} else if end := x + max(1, width); end <= t.cols {
 		if end > len(l.cells) {
-			l.grow(end)
+			// More will follow.
+			l.grow(min(t.cols, end|15))
 		}
 		l.cells[x] = c
 		s.x++
@@ -222,6 +224,7 @@ func (t *Terminal) addToCell(l *line, x int, r rune, width int) {
 		c = c&^cellContent | cellCluster | cell(t.clusters.intern(string(rune(c&cellRune))+string(r)))
 	default:
 		c = makeCell(r, 1, c.style())
+		t.odd = true
 	}
 	if width != 0 {
 		c = c&^(3<<widthShift) | cell(width^1)<<widthShift

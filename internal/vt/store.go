@@ -137,11 +137,15 @@ func (t *Terminal) appendStyled(dst []byte, cells []cell, flags byte, table *sty
 			dst = append(dst, markCluster, how)
 			dst = binary.AppendUvarint(dst, uint64(len(text)))
 			dst = append(dst, text...)
-		case width == 2 && tail && runeWidth(rune(c.number())) == 2:
-			dst = utf8.AppendRune(dst, rune(c.number()))
-			i++
-		case width != 2 && runeWidth(rune(c.number())) == width:
-			dst = utf8.AppendRune(dst, rune(c.number()))
+		case (width != 2 || tail) && (!t.odd || runeWidth(rune(c.number())) == width):
+			if r := c.number(); r >= 0x800 && r < 0x10000 {
+				dst = append(dst, byte(0xe0|r>>12), byte(0x80|r>>6&0x3f), byte(0x80|r&0x3f))
+			} else {
+				dst = utf8.AppendRune(dst, rune(r))
+			}
+			if width == 2 {
+				i++
+			}
 		default:
 			dst = append(dst, markRune, byte(width))
 			dst = utf8.AppendRune(dst, rune(c.number()))
@@ -285,6 +289,7 @@ func (t *Terminal) decodeRecord(l *line, rec []byte, table []style, limit int) b
 				}
 				rec = rec[size:]
 				content = cell(r)
+				t.odd = true
 				break
 			}
 			var n int

@@ -70,7 +70,7 @@ type styles struct {
 	index map[style]uint32
 	limit int
 	// recent are ids by a hash of their styles, a cache in front of the map.
-	recent [64]uint32
+	recent [512]uint32
 	// generation changes whenever ids do.
 	generation uint32
 	// protected says that some style protects cells (DECSCA): without one,
@@ -104,7 +104,7 @@ func (k *styles) intern(s style) uint32 {
 	if s == (style{}) {
 		return 0
 	}
-	slot := &k.recent[(s.fg^s.fg>>5^s.fg>>16^s.bg*31^s.bg>>9^s.bg>>20^s.ext>>7)%64]
+	slot := &k.recent[(s.fg*0x9e3779b1^s.bg*0x85ebca77^s.ext*0xc2b2ae3d)>>23]
 	if int(*slot) < len(k.list) && k.list[*slot] == s {
 		return *slot
 	}

@@ -30,6 +30,8 @@ type Terminal struct {
 	penStale bool
 	styles   styles
 	clusters clusters
+	// odd says that a cell may be of another width than its character's.
+	odd bool
 	links    map[link]*link
 
 	charset charset
@@ -105,6 +107,7 @@ func (t *Terminal) resetScreens() {
 	}
 	t.styles.reset()
 	t.clusters = clusters{}
+	t.odd = false
 	t.archive.expectReprint()
 }
 

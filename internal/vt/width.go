@@ -9,6 +9,9 @@ func runeWidth(r rune) int {
 		}
 		return 1
 	}
+	if r >= 0x4e00 && r < 0xa000 {
+		return 2
+	}
 	if r > 0x10ffff {
 		return 1
 	}
