@@ -188,6 +188,9 @@ func (l *diskLog) dropMarks(n int) {
 func (l *diskLog) mark(m ring.Mark, at time.Duration) error {
 	if at >= 0 {
 		l.noteMark(m.Ordinal, at)
+		if n := len(l.segments); n > 0 {
+			l.segments[n-1].times.marked = true
+		}
 	}
 	l.marks = append(l.marks, m)
 	l.end.Marks = m.Ordinal

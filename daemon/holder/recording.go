@@ -50,9 +50,12 @@ type Recording struct {
 	missingEnd bool
 
 	position wire.Position
-	queued   []Recorded
-	ended    bool
-	buffer   []byte
+	// last is the time of the last piece; times of bytes are coarser than those
+	// of marks, and none goes back.
+	last   time.Duration
+	queued []Recorded
+	ended  bool
+	buffer []byte
 }
 
 // A Beginning is where a recording begins.
@@ -140,7 +143,7 @@ func (r *Recording) Queued() bool { return len(r.queued) > 0 }
 // Seek goes on at a position of this recording, or of one that was opened
 // earlier.
 func (r *Recording) Seek(position wire.Position) {
-	r.queued, r.ended = nil, false
+	r.queued, r.ended, r.last = nil, false, 0
 	if r.position = position; !r.readable(position) {
 		r.resynchronise()
 	}
@@ -182,6 +185,13 @@ func (r *Recording) resynchronise() {
 
 // Next is the next piece; io.EOF when there is none.
 func (r *Recording) Next() (Recorded, error) {
+	piece, err := r.next()
+	piece.At = max(piece.At, r.last)
+	r.last = piece.At
+	return piece, err
+}
+
+func (r *Recording) next() (Recorded, error) {
 	for {
 		if len(r.queued) > 0 {
 			piece := r.queued[0]

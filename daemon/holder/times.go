@@ -36,6 +36,9 @@ type timeIndex struct {
 	offset      uint64 // of the last pair, or the segment's start
 	at          time.Duration
 	began       bool
+	// marked says that a mark with a time of its own came behind the last pair,
+	// so that what follows it needs one as well.
+	marked bool
 }
 
 func timesPath(dir string, segmentStart uint64) string {
@@ -58,7 +61,7 @@ func (x *timeIndex) note(offset uint64, at time.Duration) {
 		return
 	}
 	step := timeStep << (4 * x.size / max(x.limit, 1))
-	if x.began && at-x.at < step {
+	if x.began && !x.marked && at-x.at < step {
 		return
 	}
 	at = max(at, x.at).Truncate(time.Millisecond)
@@ -73,7 +76,7 @@ func (x *timeIndex) note(offset uint64, at time.Duration) {
 		return
 	}
 	x.size += len(pair)
-	x.offset, x.at, x.began = offset, at, true
+	x.offset, x.at, x.began, x.marked = offset, at, true, false
 }
 
 func (x *timeIndex) close() {
