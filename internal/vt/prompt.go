@@ -3,87 +3,152 @@ package vt
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// A Prompt is a question that waits on the screen: a numbered menu as coding
-// agents draw it, or a line that ends in [y/N]. It is read off the screen, so
-// it is a hint and never proof.
+// A Prompt is a question that waits on the screen: a dialog of a coding agent, a
+// menu, or a line that ends in [y/N]. It is read off the screen, so it is a hint
+// and never proof.
 type Prompt struct {
 	// ID is the same while the same dialog is on the screen, whatever option
 	// is highlighted and however it is wrapped. It covers the text above the
 	// question too, so two dialogs that ask the same about different things
 	// differ. Empty means that there is no prompt.
 	ID string `json:"id"`
+	// Kind says what is asked.
+	Kind PromptKind `json:"kind,omitempty"`
 	// Question is the line that asks, up to 500 bytes.
 	Question string `json:"question"`
 	// Options are the choices in order, at most 9.
 	Options []PromptOption `json:"options"`
 }
 
-// PromptOption is one choice. Key is what the program expects: a digit, or "y".
+// PromptKind says what a prompt asks for.
+type PromptKind string
+
+// The kinds of prompts.
+const (
+	// PromptPermission is an agent that wants to do something; see dialogs.
+	PromptPermission PromptKind = "permission"
+	// PromptChoice is any other menu.
+	PromptChoice PromptKind = "choice"
+	// PromptConfirm is a line that takes yes or no.
+	PromptConfirm PromptKind = "confirm"
+)
+
+// PromptOption is one choice.
 type PromptOption struct {
+	// Key has the names of the keys that choose it, as EncodeKey takes them,
+	// parted by single spaces: "1", "esc", "y enter".
 	Key   string `json:"key"`
 	Label string `json:"label"`
 }
 
 const (
-	maxOptions       = 9
-	maxPromptText    = 500
-	promptContext    = 30 // rows above the options that belong to the dialog
-	promptFooter     = 6  // text rows that may follow the options
-	promptCursorRows = 3  // rows between an unmarked menu and the cursor
+	maxOptions    = 9
+	maxPromptText = 500
+	promptRows    = 100 // the lowest rows of the screen are looked at
+	promptContext = 30  // lines above the options that belong to the dialog
+	promptFooter  = 6   // lines of text that may follow the options
+	promptLabel   = 20  // letters of a label that count for the ID
 )
 
+// prompt finds the question that waits.
 func (t *Terminal) prompt() Prompt {
-	rows := &screenRows{t: t, text: make([]string, t.rows), read: make([]bool, t.rows)}
-	if p := menuPrompt(rows, t.cur.y, !t.modes.cursorHidden); p.ID != "" {
-		return p
+	s := t.readScreen()
+	for _, find := range []func(*promptScreen) (Prompt, bool){menuPrompt, buttonPrompt, pointerPrompt, linePrompt} {
+		if p, ok := find(s); ok {
+			return p
+		}
 	}
-	return yesNoPrompt(rows, t.cur.y, t.cur.x)
+	return Prompt{}
 }
 
-// screenRows are the texts of the screen's rows, made when they are asked for:
-// mostly the lowest few are enough.
-type screenRows struct {
-	t    *Terminal
-	text []string
-	read []bool
+// promptScreen is the screen as lines: rows that continue one another are one.
+type promptScreen struct {
+	t     *Terminal
+	lines []promptLine
+	// cursor is the line of the cursor, -1 where it is hidden or not among the
+	// lines. x is its column in its row.
+	cursor, x int
 }
 
-func (r *screenRows) at(y int) string {
-	if !r.read[y] {
-		r.text[y] = string(r.t.appendPlain(nil, r.t.visible(r.t.cur.row(y))))
-		r.read[y] = true
+type promptLine struct {
+	text  string // without the spaces at its end
+	inner string // without the sides of a box, a scroll bar and spaces
+	end   int    // the column behind inner
+	edge  int    // the column at which the line had to break
+	boxed bool   // begins with the side of a box
+	y     int    // the first of its rows
+}
+
+// readScreen reads the lowest rows of the screen.
+func (t *Terminal) readScreen() *promptScreen {
+	s := &promptScreen{t: t, cursor: -1, x: t.cur.x}
+	from := max(0, t.rows-promptRows)
+	for y := from; y < t.rows; y++ {
+		row := t.cur.row(y)
+		text := string(t.appendPlain(nil, t.visible(row)))
+		edge := t.cols
+		if n := len(s.lines); row.wrapped && n > 0 {
+			above := s.lines[n-1]
+			full := t.cols * (y - above.y)
+			text = above.text + strings.Repeat(" ", max(0, full-textWidth(above.text))) + text
+			s.lines[n-1] = newPromptLine(text, edge+full, above.y)
+		} else {
+			s.lines = append(s.lines, newPromptLine(text, edge, y))
+		}
+		if y == t.cur.y && !t.modes.cursorHidden {
+			s.cursor = len(s.lines) - 1
+		}
 	}
-	return r.text[y]
+	return s
 }
 
-// between are the rows from … to-1.
-func (r *screenRows) between(from, to int) []string {
-	for y := from; y < to; y++ {
-		r.at(y)
+func newPromptLine(text string, edge, y int) promptLine {
+	l := promptLine{text: strings.TrimRight(text, " "), edge: edge, y: y}
+	body := strings.TrimRightFunc(l.text, isSide)
+	l.end = textWidth(body)
+	for i, r := range l.text[len(body):] {
+		if !unicode.IsSpace(r) {
+			l.edge = min(edge, l.end+textWidth(l.text[len(body):len(body)+i]))
+			break
+		}
 	}
-	return r.text[from:to]
+	l.inner = strings.TrimLeftFunc(body, isSide)
+	first, _ := utf8.DecodeRuneInString(strings.TrimLeft(body, " "))
+	l.boxed = l.inner != "" && isBox(first)
+	if l.inner == "" {
+		l.boxed = strings.ContainsFunc(l.text, isBox)
+	}
+	return l
 }
 
-// unbox removes the vertical lines of a box, a scroll bar and the spaces around
-// the text.
-func unbox(s string) string {
-	return strings.TrimFunc(s, func(r rune) bool {
-		return unicode.IsSpace(r) || r == '│' || r == '┃' || r == '║' || r == '|' || r >= 0x2580 && r <= 0x259f
-	})
+func textWidth(s string) int {
+	n := 0
+	for _, r := range s {
+		n += runeWidth(r)
+	}
+	return n
 }
 
-// isRule says whether a row is a horizontal line or the edge of a box.
+// isBox says whether a character is the vertical line of a box.
+func isBox(r rune) bool {
+	return r == '│' || r == '┃' || r == '║' || r == '|' || r == '╻' || r == '╹'
+}
+
+// isSide says whether a character at the end of a line is no text: a side of a
+// box, a scroll bar, a space.
+func isSide(r rune) bool { return unicode.IsSpace(r) || isBox(r) || r >= 0x2580 && r <= 0x259f }
+
+// isRule says whether a line is a horizontal line or the edge of a box.
 func isRule(s string) bool {
 	n := 0
 	for _, r := range s {
 		switch {
-		case r == ' ' || r == '│' || r == '┃':
+		case r == ' ' || isBox(r):
 		case r >= 0x2500 && r <= 0x259f || r == '-' || r == '=' || r == '_':
 			n++
 		default:
@@ -93,248 +158,134 @@ func isRule(s string) bool {
 	return n >= 3
 }
 
-// isSolidRule tells rules that part a dialog from what is above it from dashed
-// ones, which stand inside.
-func isSolidRule(s string) bool {
+// partsDialog says whether a line is the edge of a dialog: a solid rule that is
+// not itself inside of a box.
+func (l promptLine) partsDialog() bool {
+	s := strings.TrimRight(strings.TrimSpace(l.text), " █▐┃")
+	if strings.HasPrefix(s, "│") && strings.HasSuffix(s, "│") {
+		return false
+	}
 	return isRule(s) && !strings.ContainsAny(s, "╌┄┈╍┅┉")
 }
 
-// menuLine reads "❯ 2. Label" or "2) Label".
-func menuLine(row string) (number int, label string, marked, ok bool) {
-	s := unbox(row)
-	r, size := utf8.DecodeRuneInString(s)
-	if strings.ContainsRune("❯›>●▶→*➜▸◉", r) && size > 0 {
-		marked = true
-		s = strings.TrimLeft(s[size:], " ")
-	} else if strings.ContainsRune("○◯", r) && size > 0 {
-		s = strings.TrimLeft(s[size:], " ")
+// Columns at the right that programs keep free when they wrap.
+const (
+	keptByText   = 4
+	keptByLabels = 2 // explanations follow labels, so less is taken for wrapped
+)
+
+// continues says whether a line goes on with the one above: the first word of it
+// would not have fit there.
+func (l promptLine) continues(above promptLine, kept int) bool {
+	if l.inner == "" || above.inner == "" || isRule(l.text) || isRule(above.text) || l.boxed != above.boxed {
+		return false
 	}
-	if len(s) < 3 || s[0] < '1' || s[0] > '9' || s[1] != '.' && s[1] != ')' || s[2] != ' ' {
-		return 0, "", false, false
+	if _, _, _, ok := l.option(); ok {
+		return false
 	}
-	label = strings.TrimSpace(s[3:])
-	return int(s[0] - '0'), label, marked, label != ""
+	word, _, _ := strings.Cut(l.inner, " ")
+	return above.end+1+textWidth(word) > above.edge-kept
 }
 
-// menuPrompt finds the lowest numbered menu.
-func menuPrompt(rows *screenRows, cursorY int, cursorVisible bool) Prompt {
-	footer := 0
-	for last := len(rows.text) - 1; last >= 0; last-- {
-		row := rows.at(last)
-		number, _, _, ok := menuLine(row)
-		if !ok {
-			if unbox(row) != "" && !isRule(row) {
-				footer++
-			}
-			// Rows that continue the last option count as footer too.
-			if footer > promptFooter {
-				return Prompt{}
-			}
-			continue
-		}
-		if number < 2 {
-			return Prompt{}
-		}
-		if p, ok := menuAt(rows, last, number, cursorY, cursorVisible); ok {
-			return p
-		}
-		return Prompt{}
-	}
-	return Prompt{}
+// first is a line's first character, without the selector that some programs put
+// behind a symbol, and the rest.
+func (l promptLine) first() (r rune, rest string) {
+	r, size := utf8.DecodeRuneInString(l.inner)
+	return r, strings.TrimLeft(strings.TrimLeft(l.inner[size:], "\ufe0e\ufe0f"), " ")
 }
 
-// menuAt reads the menu whose last option, with this number, stands in row
-// last.
-func menuAt(rows *screenRows, last, number, cursorY int, cursorVisible bool) (Prompt, bool) {
-	options := make([]PromptOption, number)
-	marks := 0
-	want := number
-	first := last
-	var folded []string // continuation rows below the option being looked for
-	for y := last + 1; y < len(rows.text) && continues(rows.at(y)); y++ {
-		folded = append(folded, unbox(rows.at(y)))
-	}
-	blanks := 0
-	for y := last; y >= 0 && want > 0; y-- {
-		n, label, marked, ok := menuLine(rows.at(y))
+// dialogTop is the first line of the dialog whose options begin at a line: below
+// the edge of a box or a rule, what the agent said, or a gap. Without any of
+// these it is what there is of a full screen, else the question or a few lines.
+func (s *promptScreen) dialogTop(options int) int {
+	asks, blanks, y := -1, 0, options-1
+	for ; y >= 0 && options-y <= promptContext; y-- {
+		l := s.lines[y]
 		switch {
-		case ok && n == want:
-			for _, f := range folded {
-				label += " " + f
-			}
-			folded = nil
-			options[n-1] = PromptOption{Key: string(rune('0' + n)), Label: clip(label, maxPromptText)}
-			if marked {
-				marks++
-			}
-			want--
-			first = y
-			blanks = 0
-		case ok:
-			return Prompt{}, false
-		case unbox(rows.at(y)) == "":
-			if blanks++; blanks > 1 {
-				return Prompt{}, false
-			}
-		case continues(rows.at(y)) && len(folded) < 4:
-			folded = append([]string{unbox(rows.at(y))}, folded...)
-		default:
-			return Prompt{}, false
-		}
-	}
-	if want != 0 || marks > 1 {
-		return Prompt{}, false
-	}
-	if near := cursorVisible && cursorY >= first && cursorY <= last+promptCursorRows; marks == 0 && !near {
-		return Prompt{}, false
-	}
-	top := dialogTop(rows, first)
-	p := Prompt{Question: question(rows.between(top, first)), Options: options}
-	p.ID = promptID(rows.between(top, first), options)
-	return p, true
-}
-
-// dialogTop is the first row of the dialog whose options begin in row first: the
-// one below a rule or the edge of a box, else the question.
-func dialogTop(rows *screenRows, first int) int {
-	asks, blanks := -1, 0
-	for y := first - 1; y >= 0 && first-y <= promptContext; y-- {
-		s := unbox(rows.at(y))
-		switch {
-		case isSolidRule(unboxSides(rows.at(y))):
+		case l.partsDialog(), l.saysSomething(), s.lines[options].boxed && !l.boxed && !isRule(l.text):
 			return y + 1
-		case s == "":
+		case l.inner == "":
 			if blanks++; blanks > 2 {
-				return max(asks, y+blanks)
+				return y + blanks
 			}
 			continue
-		case asks < 0 && strings.HasSuffix(s, "?"):
+		case asks < 0 && strings.HasSuffix(l.inner, "?"):
 			asks = y
 		}
 		blanks = 0
 	}
-	if asks >= 0 {
-		return asks
+	switch {
+	case y < 0 && s.t.cur == s.t.alt:
+		return 0 // the dialog is as tall as the screen
+	case asks >= 0:
+		return s.begins(asks, 0)
 	}
-	return max(0, first-3)
+	return max(0, options-3)
 }
 
-// unboxSides keeps a rule inside a box from looking like the dialog's edge.
-func unboxSides(row string) string {
-	s := strings.TrimRight(strings.TrimSpace(row), " █▐")
-	if s == "" {
-		return row
+// begins is the first of the lines, not above from, that make up one sentence with
+// a line.
+func (s *promptScreen) begins(line, from int) int {
+	for line > from && s.lines[line].continues(s.lines[line-1], keptByText) {
+		line--
 	}
-	if strings.HasPrefix(s, "│") && strings.HasSuffix(s, "│") {
-		return "│"
-	}
-	return s
+	return line
 }
 
-// continues says whether a row goes on with an option's label: indented, and
-// not a menu line, a rule or a hint of its own.
-func continues(row string) bool {
-	inner := strings.TrimPrefix(strings.TrimLeft(row, " "), "│")
-	if isRule(row) || unbox(row) == "" {
-		return false
-	}
-	indent := len(row) - len(strings.TrimLeft(row, " "))
-	if strings.HasPrefix(strings.TrimLeft(row, " "), "│") {
-		indent = len(inner) - len(strings.TrimLeft(inner, " "))
-	}
-	if _, _, _, ok := menuLine(row); ok {
-		return false
-	}
-	return indent >= 4
-}
-
-// question picks the row that asks: the lowest that ends in a question mark,
-// else the lowest with text.
-func question(rows []string) string {
-	fallback := ""
-	for i := len(rows) - 1; i >= 0; i-- {
-		s := unbox(rows[i])
-		if s == "" || isRule(rows[i]) {
+// question picks what a dialog asks: a sentence that an agent is known to ask
+// with, else the lowest that ends in a question mark, else the lowest text.
+func (s *promptScreen) question(from, to int) (string, PromptKind) {
+	question, rank, kind := "", 0, PromptChoice
+	for y := to - 1; y >= from; y-- {
+		last := y
+		if y = s.begins(last, from); s.lines[y].inner == "" || isRule(s.lines[y].text) || s.lines[y].spins() {
 			continue
 		}
-		if strings.HasSuffix(s, "?") {
-			return clip(s, maxPromptText)
+		var text strings.Builder
+		for i := y; i <= last; i++ {
+			if i > y {
+				text.WriteByte(' ')
+			}
+			text.WriteString(s.lines[i].inner)
 		}
-		if fallback == "" {
-			fallback = s
+		known := dialogOf(text.String())
+		switch {
+		case known != nil && rank < 3:
+			question, rank, kind = text.String(), 3, known.kind
+		case strings.HasSuffix(text.String(), "?") && rank < 2:
+			question, rank = text.String(), 2
+		case rank < 1:
+			question, rank = text.String(), 1
 		}
 	}
-	return clip(fallback, maxPromptText)
+	return clip(strings.TrimLeft(question, "▶❯›△⚠?◆✦● \ufe0e\ufe0f"), maxPromptText), kind
 }
 
-// promptID hashes the dialog's text without spaces and lines, so that wrapping
-// does not matter.
-func promptID(context []string, options []PromptOption) string {
+// promptID hashes a dialog's text without spaces, lines and arrows, so that
+// wrapping and highlights do not matter. Programs cut long labels where the
+// screen is small, so the beginnings of labels count.
+func promptID(context []promptLine, options []PromptOption) string {
 	var b strings.Builder
-	add := func(s string) {
+	add := func(s string, most int) {
 		for _, r := range s {
-			if !unicode.IsSpace(r) && (r < 0x2500 || r > 0x259f) {
-				b.WriteRune(r)
+			if unicode.IsSpace(r) || r >= 0x2190 && r <= 0x21ff || r >= 0x2500 && r <= 0x25ff || r == '❯' || r == '›' {
+				continue
 			}
+			if most--; most < 0 {
+				return
+			}
+			b.WriteRune(r)
 		}
 	}
-	for _, row := range context {
-		add(row)
+	for _, l := range context {
+		if !isRule(l.text) && !l.spins() {
+			add(l.inner, maxPromptText)
+		}
 	}
 	for _, o := range options {
 		b.WriteByte(0)
-		b.WriteString(o.Key)
-		b.WriteByte(0)
-		add(o.Label)
+		add(o.Label, promptLabel)
 	}
 	sum := sha256.Sum256([]byte(b.String()))
 	return hex.EncodeToString(sum[:8])
-}
-
-// yesNoPrompt reads a line that ends in [y/N], (yes/no) or the like, with the
-// cursor behind it.
-func yesNoPrompt(rows *screenRows, cursorY, cursorX int) Prompt {
-	if cursorY < 0 || cursorY >= len(rows.text) {
-		return Prompt{}
-	}
-	y := cursorY
-	row := strings.TrimRight(rows.at(y), " ")
-	if row == "" && y > 0 {
-		return Prompt{}
-	}
-	s := strings.TrimRight(row, " :?")
-	if len(s) == 0 || s[len(s)-1] != ']' && s[len(s)-1] != ')' {
-		return Prompt{}
-	}
-	if cursorX < utf8.RuneCountInString(row) {
-		return Prompt{}
-	}
-	open := strings.LastIndexAny(s, "[(")
-	if s[len(s)-1] == ')' {
-		// "(yes/no/[fingerprint])"
-		if i := strings.LastIndexByte(s, '('); i >= 0 {
-			open = i
-		}
-	}
-	if open < 0 {
-		return Prompt{}
-	}
-	choices := strings.Split(s[open+1:len(s)-1], "/")
-	if len(choices) < 2 || len(choices) > maxOptions {
-		return Prompt{}
-	}
-	yes, no := strings.ToLower(choices[0]), strings.ToLower(choices[1])
-	if (yes != "y" || no != "n") && (yes != "yes" || no != "no") {
-		return Prompt{}
-	}
-	question := unbox(s[:open])
-	for above := y - 1; question == "" && above >= 0 && above >= y-2; above-- {
-		question = unbox(rows.at(above))
-	}
-	p := Prompt{
-		Question: clip(question, maxPromptText),
-		Options:  []PromptOption{{yes, "Yes"}, {no, "No"}},
-	}
-	p.ID = promptID(append(slices.Clone(rows.between(max(0, y-2), y)), s), p.Options)
-	return p
 }
