@@ -104,6 +104,21 @@ var isKnown = map[string]func(*Terminal) bool{
 		}
 		return false
 	},
+	"row of emptied wide characters": func(t *Terminal) bool {
+		p := painter{t: t}
+		for _, s := range []*screen{t.main, t.alt} {
+			for y := range s.rows {
+				l, x := s.row(y), 0
+				for x < t.cols && p.isOdd(l.at(x)) {
+					x++
+				}
+				if x == t.cols && l.at(x-1).style() != l.at(x-2).style() {
+					return true
+				}
+			}
+		}
+		return false
+	},
 	"half of a wide character": func(t *Terminal) bool {
 		for _, s := range []*screen{t.main, t.alt} {
 			for y := range s.rows {

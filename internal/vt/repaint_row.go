@@ -294,6 +294,20 @@ func (p *painter) odd(l *line, y, n int, dirty *dirtySet) {
 	for edge > 0 && p.isOdd(l.at(edge-1)) {
 		edge--
 	}
+	if edge == 0 && l.at(t.cols-1).style() == l.at(t.cols-2).style() {
+		// There is nothing else in the row. Without autowrap, a wide character
+		// that does not fit empties both halves of the one it would overwrite.
+		p.halves(l, y, t.cols-2, dirty)
+		p.setStyle(t.styles.list[l.at(t.cols-1).style()])
+		p.jump(t.cols-2, y)
+		p.puts("一\x1b[?7l")
+		p.jump(t.cols-1, y)
+		p.puts("一\x1b[?7h")
+		p.known = false
+		dirty.finish(t.cols - 2)
+		dirty.finish(t.cols - 1)
+		return
+	}
 	for x := t.cols - 1; x >= max(edge, 1); x-- {
 		p.setStyle(t.styles.list[l.at(x).style()])
 		p.jump(x-1, y)
@@ -304,10 +318,13 @@ func (p *painter) odd(l *line, y, n int, dirty *dirtySet) {
 		dirty.add(x - 1)
 		dirty.finish(x)
 	}
-	if edge < t.cols {
-		n = min(n, edge)
-	}
-	// Elsewhere of first halves, which cost the cell behind them.
+	p.halves(l, y, min(n, edge), dirty)
+}
+
+// halves makes the odd cells before column n of first halves of wide characters,
+// which cost the cell behind them.
+func (p *painter) halves(l *line, y, n int, dirty *dirtySet) {
+	t := p.t
 	for x := 0; x < n; x++ {
 		c := l.at(x)
 		if !p.isOdd(c) {
