@@ -224,3 +224,16 @@ func TestText(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+// archiveText is the whole archive, oldest first.
+func archiveText(term *Terminal) []string {
+	var out []string
+	for before := LineID(0); ; {
+		p := term.Page(before, maxPageLines)
+		out = append(pageText(p), out...)
+		if !p.More {
+			return out
+		}
+		before = p.Lines[len(p.Lines)-1].ID
+	}
+}

@@ -57,6 +57,10 @@ type line struct {
 	// long is the row's length where that is more than the screen's columns:
 	// xterm.js does not cut rows of the alternate screen when it gets narrower.
 	long int
+	// known is the textHash of the whole line where a resize took this row back
+	// from the scrollback, else 0: the archive has the line, as long as its text
+	// is the same.
+	known uint64
 }
 
 // length is the row's number of columns on a screen of cols.
@@ -148,10 +152,12 @@ func (l *line) reset(style uint32, cols int) {
 	l.long = 0
 	l.rest = blank(style)
 	l.until = cols
+	l.known = 0
 }
 
 // fill sets every column to a cell of width 1.
 func (l *line) fill(c cell, cols int) {
+	l.known = 0
 	l.cells = l.cells[:0]
 	l.special = false
 	l.rest = c

@@ -1,5 +1,7 @@
 package vt
 
+import "math/bits"
+
 // maxSize bounds both dimensions of the screen.
 const maxSize = 1000
 
@@ -27,16 +29,35 @@ func (s *tabStops) clear(x int) {
 
 // prev is the tab stop before x.
 func (s *tabStops) prev(x, cols int) int {
-	for x--; !s.has(x) && x > 0; x-- {
+	if x = min(x, maxSize+1) - 1; x < 0 {
+		return 0
 	}
-	return max(0, min(x, cols-1))
+	// The bits up to x, from the word of x downwards.
+	word := s[x>>6] << (63 - x&63) >> (63 - x&63)
+	for i := x >> 6; ; i-- {
+		if word != 0 {
+			return min(i<<6+bits.Len64(word)-1, cols-1)
+		}
+		if i == 0 {
+			return 0
+		}
+		word = s[i-1]
+	}
 }
 
 // next is the tab stop behind x.
 func (s *tabStops) next(x, cols int) int {
-	for x++; !s.has(x) && x < cols; x++ {
+	x++
+	for i := x >> 6; i < len(s) && i<<6 < cols; i++ {
+		word := s[i]
+		if i == x>>6 {
+			word &= ^uint64(0) << (x & 63)
+		}
+		if word != 0 {
+			return min(i<<6+bits.TrailingZeros64(word), cols-1)
+		}
 	}
-	return max(0, min(x, cols-1))
+	return cols - 1
 }
 
 // setup sets every eighth column from a column on, continuing the stop before
@@ -276,6 +297,9 @@ func (t *Terminal) setCursor(x, y int) {
 		s.y += s.top
 	}
 	t.restrict(t.cols - 1)
+	if s.y == 0 {
+		t.archive.allowReprint()
+	}
 }
 
 // moveCursor moves by a difference. In origin mode xterm.js adds the top of
@@ -324,7 +348,7 @@ func (t *Terminal) reverseIndex() {
 	t.restrict(t.cols - 1)
 	if s.y == s.top {
 		s.addLines(s.top, s.bottom, 1, t.eraseStyle(), t.cols)
-		t.archive.expectReprint()
+		t.archive.allowReprint()
 	} else {
 		s.y--
 		t.restrict(t.cols - 1)
@@ -404,7 +428,7 @@ func (t *Terminal) eraseRows(from, to int, respectProtect bool) {
 	s := t.cur
 	fill := blank(t.eraseStyle())
 	if respectProtect && t.styles.protected {
-		if !t.afford((to - from) * t.cols) {
+		if !t.afford(to - from) {
 			return
 		}
 		for y := from; y < to; y++ {
@@ -420,6 +444,9 @@ func (t *Terminal) eraseRows(from, to int, respectProtect bool) {
 	}
 	for y := from; y < to; y++ {
 		l := s.peek(y)
+		if l.seq == s.seq && l.rest == fill && len(l.cells) == 0 && !l.wrapped && l.until == t.cols {
+			continue
+		}
 		l.fill(fill, t.cols)
 		l.wrapped = false
 		l.seq = s.seq
@@ -503,13 +530,13 @@ func (t *Terminal) scrollUp(n int) {
 func (t *Terminal) scrollDown(n int) {
 	s := t.cur
 	s.addLines(s.top, s.bottom, n, 0, t.cols)
-	t.archive.expectReprint()
+	t.archive.allowReprint()
 }
 
 // shiftColumns is SL, SR, DECIC and DECDC: every row of the region loses or
 // gains n cells at a column.
 func (t *Terminal) shiftColumns(x, n int, insert bool) {
-	if !t.cursorInRegion() || !t.afford((t.cur.bottom-t.cur.top+1)*t.cols) {
+	if !t.cursorInRegion() || !t.afford(t.cur.bottom-t.cur.top+1) {
 		return
 	}
 	fill := blank(t.eraseStyle())

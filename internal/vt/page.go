@@ -60,7 +60,7 @@ func (t *Terminal) Page(before LineID, max int) Page {
 	size := 0
 	if before == 0 || before > a.next {
 		before = a.next
-		if len(a.open.cells) > 0 && max > 0 {
+		if a.hasOpen() && max > 0 {
 			runs := t.runs(a.open.cells)
 			p.Lines = append(p.Lines, PageLine{ID: a.next, Runs: runs, Alternate: a.openAlt, Open: true})
 			size += runsSize(runs)

@@ -48,6 +48,8 @@ type reflow struct {
 	oldCols, newCols int
 	rows, maxLength  int
 	scratch          line
+	// known are the marks of the logical lines that do not end above the screen.
+	known []uint64
 }
 
 func (t *Terminal) reflow(cols, rows int) {
@@ -75,6 +77,7 @@ func (t *Terminal) reflow(cols, rows int) {
 		f.list = append(f.list, r)
 	}
 	above := f.complete()
+	f.known = f.marks(above)
 	trimmed := 0
 	if cols > t.cols {
 		f.larger()
@@ -404,14 +407,9 @@ func (f *reflow) store(above, trimmed int) {
 	f.missing = min(f.missing, f.ybase)
 	for len(f.list) < f.ybase-f.missing+f.rows {
 		f.list = append([]*reflowRow{{line: new(line)}}, f.list...)
+		trimmed--
 	}
-	now := f.complete() + trimmed
-	switch {
-	case now > above:
-		f.archiveFrom(above - trimmed)
-	case now < above:
-		t.archive.expectReprint()
-	}
+	f.settleArchive(above - trimmed)
 
 	t.scrollback.reset()
 	split := f.ybase - f.missing
@@ -430,42 +428,4 @@ func (f *reflow) store(above, trimmed int) {
 	s.y, s.savedY = f.y, f.savedY
 	t.missing = f.missing
 	t.boundScrollback()
-}
-
-// archiveFrom gives the archive the logical lines above the screen from number
-// first on.
-func (f *reflow) archiveFrom(first int) {
-	t := f.t
-	a := &t.archive
-	if a.limit == 0 {
-		return
-	}
-	a.flushAlt(t)
-	a.dropOpen()
-	top := f.ybase - f.missing
-	number := 0
-	for y := 0; y < top; {
-		end := y + 1
-		for end < len(f.list) && f.list[end].wrapped() {
-			end++
-		}
-		if end > top {
-			break
-		}
-		if number >= first {
-			for i := y; i < end; i++ {
-				var next *line
-				if i+1 < end {
-					next = f.list[i+1].get(t)
-				}
-				a.extend(f.list[i].get(t), next, f.newCols)
-			}
-			if len(a.open.cells) == 0 {
-				a.commit(t, nil, false)
-			}
-			a.flush(t)
-		}
-		number++
-		y = end
-	}
 }

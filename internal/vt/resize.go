@@ -33,6 +33,7 @@ func clampSize(cols, rows int) (int, int) {
 }
 
 func (t *Terminal) resizeMain(cols, rows int) {
+	t.endOpen()
 	s := t.main
 	list := s.list()
 	ybase := func() int { return t.missing + t.scrollback.len() }
@@ -46,9 +47,7 @@ func (t *Terminal) resizeMain(cols, rows int) {
 			list = append(list, new(line))
 		}
 	}
-	if addToY > 0 {
-		t.archive.expectReprint()
-	}
+	t.markKnown(list, addToY)
 	for n := t.rows; n > rows; n-- {
 		if len(list) > s.y+1 {
 			list = list[:len(list)-1]
@@ -79,6 +78,7 @@ func (t *Terminal) resizeMain(cols, rows int) {
 		t.reflow(cols, rows)
 	}
 	t.reopenArchive(cols)
+	t.archive.resized(rows)
 }
 
 // growScrollback appends a row without making room; the caller trims.
@@ -158,4 +158,5 @@ func (t *Terminal) reopenArchive(cols int) {
 		}
 		a.extend(&rows[i], next, cols)
 	}
+	a.open.known = t.main.row(0).known
 }

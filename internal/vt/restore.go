@@ -170,7 +170,7 @@ func (d *decoder) state() *Terminal {
 	}
 	t := New(Options{Cols: cols, Rows: rows})
 	t.scrollbackMax, t.archive.limit = scrollback, limit
-	t.archive.armed = false
+	t.archive.reprint = reprint{}
 	d.t = t
 
 	m := &t.modes
@@ -279,11 +279,12 @@ func (d *decoder) screen(s *screen, shown bool) {
 			}
 			limit = long
 		}
+		known := d.u64()
 		d.row(l, limit)
 		if d.failed {
 			return
 		}
-		l.long = long
+		l.long, l.known = long, known
 	}
 	s.x = d.num(1 << 30)
 	s.y = d.num(t.rows - 1)
@@ -328,53 +329,6 @@ func (d *decoder) scrollback() {
 		t.sweep()
 	}
 	t.boundScrollback()
-}
-
-func (d *decoder) archive() {
-	t := d.t
-	a := &t.archive
-	next := d.u64()
-	n := d.num(len(d.buf))
-	if next == 0 || next > 1<<62 || uint64(n) >= next {
-		d.fail()
-		return
-	}
-	a.next = LineID(next) - LineID(n)
-	var l line
-	for range n {
-		rec := d.bytes(len(d.buf))
-		if d.failed || !t.decodeRecord(&l, rec, d.styles, maxCells) || rec[0]&recordWrapped != 0 {
-			d.fail()
-			return
-		}
-		if a.limit > 0 {
-			a.append(t, l.cells, rec[0]&recordAlt != 0)
-		}
-		t.sweep()
-	}
-	a.next = LineID(next)
-	open := d.num(maxCells + maxSize)
-	d.row(&a.open, open)
-	a.open.grow(open)
-	a.open.wrapped = false
-	a.openAlt = d.bool()
-	a.armed = d.bool()
-	a.matched = d.num(1 << 30)
-	a.covered = d.num(a.matched)
-	for range d.num(matchCandidates) {
-		id := LineID(d.u64())
-		if id < a.oldest() || id > a.next || id+LineID(a.matched) > a.next {
-			// Its lines were left out: the match cannot go on.
-			continue
-		}
-		a.candidates = append(a.candidates, id)
-	}
-	if a.matched > 0 && len(a.candidates) == 0 || a.matched == 0 {
-		a.matched, a.covered, a.candidates = 0, 0, nil
-	}
-	if a.matched > 0 {
-		a.armed = true
-	}
 }
 
 func (d *decoder) observed() {

@@ -8,8 +8,9 @@ const scrollbackBytes = 16 << 20
 // reuses the row.
 func (t *Terminal) pushHistory() {
 	s := t.main
-	first, next := s.row(0), s.rowOrNil(1)
+	first, next := s.live(0), s.rowOrNil(1)
 	if t.scrollbackMax == 0 {
+		first.flatten()
 		t.archive.push(t, first, next, false)
 		return
 	}
@@ -20,8 +21,9 @@ func (t *Terminal) pushHistory() {
 	if first.wrapped {
 		flags = recordWrapped
 	}
-	rec := t.scrollback.push(t, first.cells, flags)
-	if first.wrapped || !t.archive.pushRecord(rec, t.scrollback.last().table, next) {
+	rec := t.scrollback.pushLine(t, first, flags)
+	if first.wrapped || first.known != 0 || !t.archive.pushRecord(rec, t.scrollback.last().table, next) {
+		first.flatten()
 		t.archive.push(t, first, next, false)
 	}
 	t.boundScrollback()

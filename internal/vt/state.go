@@ -20,9 +20,10 @@ import (
 // are those of store.go with the table of styles above.
 //
 // Version 1, 2026-11-30: first.
+// Version 2, 2026-11-30: marks of rows taken back, reprints by letters.
 const (
 	stateMagic   = "AHVT"
-	stateVersion = 1
+	stateVersion = 2
 	// maxStateStyles bounds the table; a state with more styles than any
 	// screen shows writes the rest as the default style.
 	maxStateStyles = 1 << 17
@@ -187,20 +188,7 @@ func (e *encoder) state(history int) {
 	e.num(t.missing + t.scrollback.len() - rows)
 	e.stored(&t.scrollback, rows)
 
-	a := &t.archive
-	e.u64(uint64(a.next))
-	lines := limit(a.store.len())
-	e.stored(&a.store, lines)
-	e.num(len(a.open.cells))
-	e.cells(a.open.cells, 0)
-	e.bool(a.openAlt)
-	e.bool(a.armed)
-	e.num(a.matched)
-	e.num(a.covered)
-	e.num(len(a.candidates))
-	for _, id := range a.candidates {
-		e.u64(uint64(id))
-	}
+	e.archive(limit(t.archive.store.len()))
 
 	o := &t.observed
 	e.str(o.Title)
@@ -234,6 +222,7 @@ func (e *encoder) screen(s *screen) {
 	for y := range s.rows {
 		l := s.row(y)
 		e.num(l.long)
+		e.u64(l.known)
 		e.row(l)
 	}
 	e.num(s.x)

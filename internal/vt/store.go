@@ -350,9 +350,8 @@ const chunkSize = 64 << 10
 type chunk struct {
 	data []byte
 	ends []uint32
-	// hashes are of the lines' text, as far as they were asked for; 0 is none
-	// yet.
-	hashes []uint32
+	// keys are of the lines' letters, as far as they were asked for.
+	keys []uint32
 	// table may be that of other chunks too; first says that this one began it.
 	table *styleTable
 	first bool
@@ -370,7 +369,7 @@ func (c *chunk) record(i int) []byte {
 
 // size is about how much memory the chunk holds.
 func (c *chunk) size() int {
-	n := cap(c.data) + 4*cap(c.ends) + 4*cap(c.hashes)
+	n := cap(c.data) + 4*cap(c.ends) + 4*cap(c.keys)
 	if !c.first {
 		return n
 	}
@@ -495,6 +494,34 @@ func (s *lineStore) push(t *Terminal, cells []cell, flags byte) []byte {
 	return c.data[start:]
 }
 
+// pushLine is push for a row that may have a rest.
+func (s *lineStore) pushLine(t *Terminal, l *line, flags byte) []byte {
+	letter := l.rest-0x20 <= 0x7e-0x20
+	if l.rest == 0 || len(l.cells) > 0 || l.rest.hasContent() && !letter {
+		l.flatten()
+		return s.push(t, l.cells, flags)
+	}
+	c := s.tail()
+	start := len(c.data)
+	if letter {
+		c.data = slices.Grow(append(c.data, flags|recordPlain), l.until)
+		for range l.until {
+			c.data = append(c.data, byte(l.rest))
+		}
+	} else {
+		c.data = append(c.data, flags)
+		c.data = binary.AppendUvarint(c.data, uint64(l.until))
+		c.data = append(c.data, 1)
+		c.data = binary.AppendUvarint(c.data, uint64(c.table.ofID(t, l.rest.style())))
+		c.data = binary.AppendUvarint(c.data, uint64(l.until))
+		c.data = append(c.data, markEmpties)
+		c.data = binary.AppendUvarint(c.data, uint64(l.until))
+	}
+	c.ends = append(c.ends, uint32(len(c.data)))
+	s.count++
+	return c.data[start:]
+}
+
 // pushRecord appends a record as it stands, made with table; it returns false
 // where that is not the table of the next record.
 func (s *lineStore) pushRecord(rec []byte, table *styleTable) bool {
@@ -598,7 +625,7 @@ func (s *lineStore) popLast(t *Terminal, l *line) {
 	}
 	c.data = c.data[:start]
 	c.ends = c.ends[:i]
-	c.hashes = nil
+	c.keys = nil
 	s.count--
 	if i == 0 || s.count == 0 {
 		n := len(s.chunks) - 1

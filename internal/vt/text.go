@@ -120,7 +120,7 @@ func (t *Terminal) renderArchive(w *textWriter, history int, s *screen) {
 		t.decodeRecord(&l, c.record(k), c.table.list, maxCells)
 		w.line(l.cells)
 	}
-	if history != 0 && len(a.open.cells) > 0 {
+	if history != 0 && a.hasOpen() {
 		w.pending = append(w.pending, a.open.cells...)
 		if !w.join || len(s.rows) == 0 || !s.row(0).wrapped || a.openAlt != (s == t.alt) {
 			w.end()
