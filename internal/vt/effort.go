@@ -6,13 +6,15 @@ package vt
 // them can touch a million cells, over and over; xterm.js hangs on that. They
 // have no effect beyond what a program's bytes have paid for.
 const (
-	// effortPerByte is how many cells a byte pays for: more than a screen of
-	// 80×24 has, divided by the length of the shortest such sequence, so that
+	// effortPerByte is how many cells a byte pays for: as many as a screen of
+	// 80×24 costs, divided by the length of the shortest such sequence, so that
 	// a terminal of that size never runs into debt.
-	effortPerByte = 640
-	// maxEffort is how many cells may be touched in advance: sixteen times the
+	effortPerByte = 704
+	// effortPerRow is what a row costs besides its cells.
+	effortPerRow = 32
+	// maxEffort is how many cells may be touched in advance: eight times the
 	// largest screen.
-	maxEffort = 16 * maxSize * maxSize
+	maxEffort = 8 * maxSize * maxSize
 )
 
 // An effort counts the cells touched and not yet paid for. It depends on the
@@ -31,9 +33,10 @@ func (e *effort) owed(consumed uint64) int {
 	return max(0, e.debt-int(payment))
 }
 
-// afford says whether cells may be touched now, and takes note of them.
-func (t *Terminal) afford(cells int) bool {
+// afford says whether so many rows may be gone through now, and takes note.
+func (t *Terminal) afford(rows int) bool {
 	e := &t.effort
+	cells := rows * (t.cols + effortPerRow)
 	consumed := e.fed - uint64(len(t.rest))
 	e.debt, e.paid = e.owed(consumed), consumed
 	if e.debt+cells > maxEffort {

@@ -252,11 +252,11 @@ func (t *Terminal) repeat(n int) {
 	}
 	c := s.live(s.y).at(x)
 	text := t.cellText(c)
-	n = min(n, maxRepeat)
+	n = min(n, maxSize, max(minRepeat, 2*t.cols))
 	t.inRun = false
 	switch {
 	case len(text) == 1:
-		var run [maxRepeat]byte
+		var run [maxSize]byte
 		for i := range n {
 			run[i] = text[0]
 		}
@@ -276,5 +276,6 @@ func (t *Terminal) repeat(n int) {
 	t.inRun = false
 }
 
-// maxRepeat bounds REP. Programs repeat a character over a line at most.
-const maxRepeat = maxSize
+// REP has an effect up to twice the width of the screen, and of no fewer than
+// minRepeat characters: programs repeat a character over a line at most.
+const minRepeat = 16

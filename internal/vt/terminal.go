@@ -31,8 +31,8 @@ type Terminal struct {
 	styles   styles
 	clusters clusters
 	// odd says that a cell may be of another width than its character's.
-	odd bool
-	links    map[link]*link
+	odd   bool
+	links map[link]*link
 
 	charset charset
 	glevel  int
