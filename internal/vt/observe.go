@@ -46,7 +46,7 @@ type Observation struct {
 // ProgramStatus is what a program said of itself by OSC 7501.
 type ProgramStatus struct {
 	// State is one of "idle", "working", "blocked", "done", "error", or ""
-	// before the first report and after "clear".
+	// before the first report and after "clear" or the prompt of a shell.
 	State string `json:"state,omitempty"`
 	App   string `json:"app,omitempty"`
 	// Kind says what a blocked program waits for: "permission", "question",
@@ -184,6 +184,10 @@ func (t *Terminal) setShellMark(data string) {
 	mark, rest, _ := strings.Cut(data, ";")
 	if len(mark) != 1 || mark[0] < 'A' || mark[0] > 'D' {
 		return
+	}
+	if mark == "A" {
+		// A shell that draws its prompt has outlived what reported before.
+		t.observed.Program = ProgramStatus{Count: t.observed.Program.Count}
 	}
 	m := &t.observed.Shell
 	m.Mark = mark

@@ -46,3 +46,40 @@ func TestObserve_bounds(t *testing.T) {
 		t.Errorf("screen %q", got)
 	}
 }
+
+// TestObserve_programOutlived: the state of a program that was killed ends at the
+// prompt of the shell that started it.
+func TestObserve_programOutlived(t *testing.T) {
+	term := New(Options{Cols: 80, Rows: 24})
+	term.Write([]byte("\x1b]133;C\a\x1b]7501;state=working:app=x\a"))
+	if p := term.Observe().Program; p.State != "working" {
+		t.Fatalf("program %+v", p)
+	}
+	term.Write([]byte("Killed\r\n\x1b]133;D;137\a\x1b]133;A\a$ "))
+	if p := term.Observe().Program; p != (ProgramStatus{Count: 1}) {
+		t.Errorf("program %+v at the prompt of a shell", p)
+	}
+}
+
+// TestObserve_programHostile feeds reports that are broken or too long: a state
+// that is unknown changes nothing, a message that cannot be read is left out.
+func TestObserve_programHostile(t *testing.T) {
+	long := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("x", 100_000)))
+	fits := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("é", 2000)))
+	for report, want := range map[string]ProgramStatus{
+		"state=blocked:msg=!!!":                   {State: "blocked", Count: 2},
+		"state=blocked:msg=/////w==":              {State: "blocked", Count: 2}, // no UTF-8
+		"state=blocked:msg=" + long:               {State: "blocked", Count: 2},
+		"state=blocked:msg=" + fits:               {State: "blocked", Message: strings.Repeat("é", 2000), Count: 2},
+		"state=rm -rf":                            {State: "idle", Count: 1},
+		"app=" + strings.Repeat("a", 100):         {App: strings.Repeat("a", 64), Count: 2},
+		"state=clear":                             {Count: 2},
+		"kind=permission:state=blocked:x:=:msg=;": {State: "blocked", Kind: "permission", Count: 2},
+	} {
+		term := New(Options{Cols: 80, Rows: 24})
+		term.Write([]byte("\x1b]7501;state=idle\a\x1b]7501;" + report + "\a"))
+		if got := term.Observe().Program; got != want {
+			t.Errorf("%.60s: %+v, want %+v", report, got, want)
+		}
+	}
+}

@@ -42,8 +42,18 @@ type facts struct {
 	endedAt                   time.Time
 	isOnline                  bool
 	seenAt                    time.Time // when the host went away
-	// burst is how many bytes came without a quiet moment between them.
-	burst int
+	// burst is how many bytes came without a quiet moment between them, from
+	// burstAt on.
+	burst   int
+	burstAt time.Time
+	// worked says that the program has worked; notices is how often it had
+	// notified by then.
+	worked  bool
+	notices uint64
+	// prompt is the dialog of the last whole frame, drawsSince when the program
+	// began one that is not whole, as far as was seen.
+	prompt     *server.Prompt
+	drawsSince time.Time
 	// saved is what the terminal showed when the record was written. It is used
 	// until there is a terminal.
 	saved server.SessionRecord
@@ -122,8 +132,8 @@ func (f *facts) offline(now time.Time) {
 }
 
 func (f *facts) output(n int, now time.Time) {
-	if now.Sub(f.activeAt) > quietAfter {
-		f.burst = 0
+	if now.Sub(f.activeAt) > quietAfter || f.burst == 0 {
+		f.burst, f.burstAt = 0, now
 	}
 	f.burst = min(f.burst+n, burstEnough)
 	f.activeAt = now

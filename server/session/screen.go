@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -32,7 +33,10 @@ type observed struct {
 	program, programText string
 	progress             int
 	shellMark            string
+	notice               string
+	notices              uint64
 	prompt               *server.Prompt
+	drawing              bool // in the middle of a frame
 }
 
 func observe(t *vt.Terminal) observed {
@@ -43,7 +47,9 @@ func observe(t *vt.Terminal) observed {
 		program: o.Program.State, programText: o.Program.Message,
 		progress:  o.Progress.State,
 		shellMark: o.Shell.Mark,
-		prompt:    promptOf(o.Prompt),
+		notice:    cmp.Or(o.Notification.Body, o.Notification.Title), notices: o.Notification.Count,
+		prompt:  promptOf(o.Prompt),
+		drawing: t.Modes().Synchronized,
 	}
 }
 
@@ -54,7 +60,7 @@ func promptOf(p vt.Prompt) *server.Prompt {
 	prompt := &server.Prompt{ID: p.ID, Question: untrusted.Cut(p.Question, server.MaxTitle), Options: []server.PromptOption{}}
 	for _, option := range p.Options {
 		prompt.Options = append(prompt.Options, server.PromptOption{
-			Key: untrusted.Clean(option.Key, 8), Label: untrusted.Cut(option.Label, server.MaxTitle),
+			Key: untrusted.Clean(option.Key, server.MaxName), Label: untrusted.Cut(option.Label, server.MaxTitle),
 		})
 	}
 	return prompt

@@ -48,6 +48,18 @@ func TestStatus(t *testing.T) {
 		"a red progress bar":    {printed: "\x1b]9;4;2;50\a", kind: server.StatusFailed, source: server.SourceTitle},
 		"a shell's prompt":      {printed: "\x1b]133;A\a$ \x1b]133;B\a", burst: burstEnough, kind: server.StatusIdle, source: server.SourceScreen},
 		"a shell's command":     {printed: "\x1b]133;C\a", kind: server.StatusWorking, source: server.SourceScreen},
+		"codex rests":           {printed: "\x1b]0;fix the Action Required button | x\a", meta: wire.SessionMeta{Agent: "codex"}, kind: server.StatusWaiting, source: server.SourceActivity},
+		"qwen works":            {printed: "\x1b]0;◐︎ Qwen - x\a", kind: server.StatusWorking, source: server.SourceTitle, text: "◐︎ Qwen - x"},
+		"qwen rests":            {printed: "\x1b]2;✳︎ Qwen - x\a", kind: server.StatusWaiting, source: server.SourceTitle, text: "✳︎ Qwen - x"},
+		"gemini rests":          {printed: "\x1b]0;◇  Ready (x)\a", kind: server.StatusWaiting, source: server.SourceTitle, text: "◇ Ready (x)"},
+		"rests, but progresses": {printed: "\x1b]0;✳ Claude Code\a\x1b]9;4;3\a", kind: server.StatusWorking, source: server.SourceTitle, text: "✳ Claude Code"},
+		"silent for long":       {printed: "\x1b]7501;state=working\a", quiet: silentAfter + 1, kind: server.StatusIdle, source: server.SourceActivity},
+		"quiet for a while":     {printed: "\x1b]7501;state=working\a", quiet: silentAfter, kind: server.StatusWorking, source: server.SourceProgram},
+		"a frozen spinner":      {printed: "\x1b]0;⠙ x\a", quiet: silentAfter + 1, meta: wire.SessionMeta{Agent: "codex"}, kind: server.StatusWaiting, source: server.SourceActivity},
+		"blocked for long":      {printed: "\x1b]7501;state=blocked\a", quiet: time.Hour, kind: server.StatusNeedsYou, source: server.SourceProgram},
+		"left by its agent":     {printed: "\x1b]133;C\a\x1b]0;✦  Working… (x)\a\x1b]9;4;1;5\a\x1b]133;A\a$ ", kind: server.StatusIdle, source: server.SourceScreen},
+		"killed while blocked":  {printed: "\x1b]133;C\a\x1b]7501;state=blocked\a\x1b]133;D;137\a\x1b]133;A\a$ ", kind: server.StatusIdle, source: server.SourceScreen},
+		"an agent in a shell":   {printed: "\x1b]133;A\a$ \x1b]133;C\a\x1b]0;✋  Action Required (x)\a", kind: server.StatusNeedsYou, source: server.SourceTitle, text: "✋ Action Required (x)"},
 		"exited well":           {printed: prompt, meta: wire.SessionMeta{State: "exited"}, kind: server.StatusDone, source: server.SourceProgram},
 		"exited badly":          {meta: wire.SessionMeta{State: "exited", ExitCode: &two}, kind: server.StatusFailed, source: server.SourceProgram},
 		"killed":                {meta: wire.SessionMeta{State: "exited", ExitSignal: "SIGKILL"}, kind: server.StatusEnded, source: server.SourceProgram, text: "SIGKILL"},
@@ -248,4 +260,97 @@ func TestSession_nothingToShow(t *testing.T) {
 		v.attachment.Ack(3)
 		s.Feed(output(0, "late"))
 	})
+}
+
+// TestSession_worksAndRests plays what an agent shows over time and watches its
+// status.
+func TestSession_worksAndRests(t *testing.T) {
+	type step struct {
+		printed string
+		every   time.Duration // it is printed again and again
+		lasts   time.Duration
+		want    server.StatusKind
+		text    untrusted.Text
+	}
+	screen := strings.Repeat("agent's first screen\r\n", 20)
+	spinner := "\r⠋ Thinking… (esc to cancel)"
+	for name, steps := range map[string][]step{
+		"starts and waits": {
+			{printed: screen, lasts: time.Second, want: server.StatusWorking},
+			{lasts: time.Minute, want: server.StatusWaiting},
+		},
+		"rhythm alone": {
+			{printed: screen, lasts: time.Minute, want: server.StatusWaiting},
+			{printed: spinner, every: 100 * time.Millisecond, lasts: 10 * time.Minute, want: server.StatusWorking},
+			{lasts: time.Minute, want: server.StatusDone},
+			{printed: "h", every: 300 * time.Millisecond, lasts: 3 * time.Second, want: server.StatusDone}, // keys echo
+			{lasts: time.Minute, want: server.StatusDone},
+			{printed: spinner, every: 100 * time.Millisecond, lasts: 20 * time.Second, want: server.StatusWorking},
+			{printed: "\r\x1b[JDo you want to proceed?\r\n❯ 1. Yes\r\n  2. No\r\n", lasts: time.Hour, want: server.StatusNeedsYou, text: "Do you want to proceed?"},
+			{printed: "\x1b[H\x1b[J" + spinner, every: 100 * time.Millisecond, lasts: 20 * time.Second, want: server.StatusWorking},
+			{lasts: time.Minute, want: server.StatusDone},
+		},
+		"titles": {
+			{printed: "\x1b]0;◇  Ready (x)\a", lasts: time.Minute, want: server.StatusWaiting, text: "◇ Ready (x)"},
+			{printed: "\x1b]0;✦  Working… (x)\a", every: time.Minute, lasts: time.Hour, want: server.StatusWorking, text: "✦ Working… (x)"},
+			{printed: "\x1b]0;◇  Ready (x)\a", lasts: time.Hour, want: server.StatusDone, text: "◇ Ready (x)"},
+			{printed: "\x1b]0;✋  Action Required (x)\a", lasts: time.Hour, want: server.StatusNeedsYou, text: "✋ Action Required (x)"},
+			{printed: "\x1b]0;✦  Working… (x)\a", lasts: silentAfter - time.Second, want: server.StatusWorking, text: "✦ Working… (x)"},
+			{lasts: time.Minute, want: server.StatusDone}, // stopped or killed
+		},
+		"notifies": {
+			{printed: "\x1b]9;an old one\a\x1b]0;✳ Claude Code\a", lasts: time.Second, want: server.StatusWaiting, text: "✳ Claude Code"},
+			{printed: "\x1b]0;◐ Claude Code\a", lasts: 10 * time.Second, want: server.StatusWorking, text: "◐ Claude Code"},
+			{printed: "\x1b]0;✳ Claude Code\a", lasts: time.Second, want: server.StatusDone, text: "✳ Claude Code"},
+			{printed: "\x1b]777;notify;Claude;all tests are green\a", lasts: time.Second, want: server.StatusDone, text: "all tests are green"},
+		},
+		"program": {
+			{printed: "\x1b]7501;state=idle:app=codex\a", lasts: time.Minute, want: server.StatusIdle},
+			{printed: "\x1b]7501;state=working:app=codex\a", lasts: time.Minute, want: server.StatusWorking},
+			{printed: "\x1b]7501;state=blocked:kind=permission:msg=YXBwcm92ZQ==\a", lasts: time.Hour, want: server.StatusNeedsYou, text: "approve"},
+			{printed: "\x1b]7501;state=done\a", lasts: time.Hour, want: server.StatusDone},
+			{printed: "\x1b]7501;state=clear\a", lasts: time.Minute, want: server.StatusDone},
+		},
+		"frames": {
+			{printed: "Do you want to proceed?\r\n❯ 1. Yes\r\n  2. No\r\n", lasts: time.Minute, want: server.StatusNeedsYou, text: "Do you want to proceed?"},
+			{printed: "\x1b[?2026h\x1b[2J", lasts: frameTime / 2, want: server.StatusNeedsYou, text: "Do you want to proceed?"},
+			{lasts: 5 * time.Second, want: server.StatusWaiting}, // it never ends the frame
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var r reports
+				s := newTestSession(t, Config{Changed: r.changed})
+				connect(t, s)
+				if err := s.Update(t.Context(), wire.SessionMeta{State: "running", Agent: "gemini"}); err != nil {
+					t.Fatal(err)
+				}
+				var last Summary
+				var offset uint64
+				for i, step := range steps {
+					for left := step.lasts; ; left -= step.every {
+						if step.printed != "" {
+							s.Feed(output(offset, step.printed))
+							offset += uint64(len(step.printed))
+						}
+						if step.every == 0 {
+							time.Sleep(left)
+							break
+						}
+						if left <= step.every {
+							break
+						}
+						time.Sleep(step.every)
+					}
+					synctest.Wait()
+					if list := r.take(); len(list) > 0 {
+						last = list[len(list)-1]
+					}
+					if got := last.Session.Status; got.Kind != step.want || got.Text != step.text {
+						t.Errorf("step %d: %+v, want %s %q", i, got, step.want, step.text)
+					}
+				}
+			})
+		})
+	}
 }

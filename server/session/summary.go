@@ -84,6 +84,7 @@ func (s *Session) summary(now time.Time) Summary {
 		}
 	} else {
 		o := observe(s.terminal)
+		f.settle(&o, now)
 		item.Title = untrusted.Cut(o.title, server.MaxTitle)
 		item.LastLine = untrusted.Cut(o.lastLine, server.MaxTitle)
 		item.Bell = o.bell
@@ -94,6 +95,7 @@ func (s *Session) summary(now time.Time) Summary {
 			item.Prompt = o.prompt
 		}
 		item.Status = statusOf(o, f, now)
+		f.remember(o, item.Status, now)
 	}
 	summary := Summary{Session: item, CreatedAt: f.createdAt, ActiveAt: f.activeAt, SeenAt: f.seenAt, EndedAt: f.endedAt}
 	if f.owner.Kind == wire.OwnerViewer {
@@ -147,13 +149,15 @@ func (s *Session) report(now time.Time) {
 	r := &s.reporter
 	summary := s.summary(now)
 	quietAt := s.facts.activeAt.Add(quietAfter + time.Millisecond)
-	working := summary.Session.Status.Source == server.SourceActivity && summary.Session.Status.Kind == server.StatusWorking
 	switch flooded := s.ring.End().Offset-s.ring.Start().Offset > resumeLimit; {
 	case flooded && !now.Before(quietAt):
 		s.tidy()
-	case flooded, working:
-		// Look again when it may have fallen quiet.
+	case flooded:
 		r.wakeAt(quietAt, now)
+	}
+	// Look again when it may have fallen quiet.
+	if at := s.facts.changesAt(summary.Session.Status); at.After(now) {
+		r.wakeAt(at, now)
 	}
 	if !r.lastAt.IsZero() {
 		before, after := r.last, summary
