@@ -70,6 +70,11 @@ describe('counts', () => {
     })
   }
 
+  it('of repeated characters end where the host ends them', async () => {
+    await write('\x1b[2J\x1b[Ha\x1b[999b')
+    expect(text().replace(/\s/g, '')).toHaveLength(21)
+  })
+
   it('of the screen and below are untouched', async () => {
     await write('1\r\n2\r\n3\r\n4\x1b[2S')
     expect(text()).toBe('3\n4')

@@ -57,8 +57,8 @@ function coreOf(term: Terminal): Core {
   return (term as unknown as { _core: Core })._core
 }
 
-/** Repetitions and characters in a cell that internal/vt allows. */
-const mostRepeats = 1000
+/** Repetitions and characters in a cell that internal/vt allows; the screen is the same only with its bounds. */
+const mostRepeats = (cols: number) => Math.min(1000, Math.max(16, 2 * cols))
 const mostInCell = 32
 
 /**
@@ -102,7 +102,7 @@ function capCounts(core: Core): void {
   }
   cap('SLMT', () => core.rows)
   cap('IZXP@', () => core.cols)
-  cap('b', () => mostRepeats)
+  cap('b', () => mostRepeats(core.cols))
 }
 
 /**
