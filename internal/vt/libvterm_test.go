@@ -111,13 +111,12 @@ func (s *libvtermScript) run(t *testing.T, script string) {
 			s.command(t, i+1, text)
 			continue
 		}
-		from, to := 1, 0
+		from, last := 1, m[2]
 		if m[1] == "SEQ" {
 			from, _ = strconv.Atoi(m[2])
-			to, _ = strconv.Atoi(m[3])
-		} else {
-			to, _ = strconv.Atoi(m[2])
+			last = m[3]
 		}
+		to, _ := strconv.Atoi(last)
 		for n := from; n <= to; n++ {
 			s.command(t, i+1, strings.ReplaceAll(m[4], `\#`, strconv.Itoa(n)))
 		}
