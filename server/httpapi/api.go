@@ -16,8 +16,8 @@ import (
 	"github.com/agent-helm/agent-helm/server/auth"
 )
 
-// Config is what an API works with. All fields but Proxies and Placeholder are
-// needed.
+// Config is what an API works with. All fields but Proxies, Check and
+// Placeholder are needed.
 type Config struct {
 	Auth    *auth.Service
 	Fleet   Fleet
@@ -26,6 +26,8 @@ type Config struct {
 	Log     *slog.Logger
 	// Proxies are trusted on the way of Sites; nil for none.
 	Proxies *Proxies
+	// Check says how the ways in are, for GET /api/check/server; nil says nothing.
+	Check func() ServerCheck
 	// Version is the program's, for display.
 	Version string
 	// App holds the built app. Placeholder, when set, is the one file of App
@@ -41,6 +43,7 @@ type API struct {
 	sockets Sockets
 	sites   *Sites
 	log     *slog.Logger
+	checks  func() ServerCheck
 	version string
 	app     *appFiles
 
@@ -63,7 +66,7 @@ type routeInfo struct {
 // New returns an API. It reads the app's files, and fails when it cannot.
 func New(config Config) (*API, error) {
 	a := &API{
-		auth: config.Auth, fleet: config.Fleet, sockets: config.Sockets, sites: config.Sites, log: config.Log, version: config.Version,
+		auth: config.Auth, fleet: config.Fleet, sockets: config.Sockets, sites: config.Sites, log: config.Log, checks: config.Check, version: config.Version,
 		router: chi.NewRouter(),
 	}
 	a.searching.what, a.recording.what = "one search", "one recording"
@@ -83,6 +86,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.handler.Serv
 
 func (a *API) register() {
 	a.registerHealth()
+	a.registerCheck()
 	a.registerAccess()
 	a.registerHosts()
 	a.registerSessions()

@@ -122,6 +122,10 @@ func TestDocs_load_nothing_from_elsewhere(t *testing.T) {
 		"/api/docs":     {"http:", "https:", "<script>", "onload", "style="},
 		"/api/docs.js":  {"http:", "https:", "innerHTML", "insertAdjacentHTML", "eval("},
 		"/api/docs.css": {"http:", "https:", "@import", "url("},
+		// The page and its script name addresses to the person, and load none.
+		"/check":         {"src=\"http", "href=\"http", "<script>", "onload", "style="},
+		"/api/check.js":  {"fetch('http", "innerHTML", "insertAdjacentHTML", "eval("},
+		"/api/check.css": {"http:", "https:", "@import", "url("},
 	} {
 		answer := b.stranger().get(path).is(http.StatusOK)
 		for _, text := range forbidden {

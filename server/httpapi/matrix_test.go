@@ -17,6 +17,11 @@ import (
 var routeWants = map[string]string{
 	"GET /api/health":                   "public",
 	"GET /api/version":                  "public",
+	"GET /check":                        "public",
+	"GET /api/check":                    "public",
+	"GET /api/check.js":                 "public",
+	"GET /api/check.css":                "public",
+	"GET /api/check/server":             "admin",
 	"POST /api/pair":                    "public",
 	"POST /api/hosts/register":          "public",
 	"GET /api/openapi.json":             "public",

@@ -37,7 +37,7 @@ const (
 // asks for and whoever asks.
 func (a *API) guard(way Way, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		isAPI := r.URL.Path == "/api" || strings.HasPrefix(r.URL.Path, "/api/")
+		isAPI := r.URL.Path == checkPath || r.URL.Path == "/api" || strings.HasPrefix(r.URL.Path, "/api/")
 		at := way.arrive(r)
 		setHeaders(w.Header(), isAPI, at.knownHost && !at.plain && at.transport == auth.TransportTLS && way.Sites.strict(r.Host))
 		ctx := auth.WithAddress(withTransport(r.Context(), at.transport), at.address)

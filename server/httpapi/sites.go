@@ -106,6 +106,12 @@ func (s *Sites) public() []*url.URL {
 	return s.Public
 }
 
+// isLink says whether a request for host came by the address of our links.
+func (s *Sites) isLink(host string) bool {
+	u, err := url.Parse(s.Link())
+	return err == nil && sameHost(u.Scheme, strings.ToLower(host), strings.ToLower(u.Host))
+}
+
 // Local is the address for a browser or daemon on this machine.
 func (s *Sites) Local() string {
 	address := s.Listen.Addr()

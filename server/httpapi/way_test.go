@@ -186,3 +186,43 @@ func FuzzProxies(f *testing.F) {
 		}
 	})
 }
+
+// What a request shows of itself, to anybody; the rest needs the scope admin.
+func TestCheck(t *testing.T) {
+	b := newBench(t, func(c *Config) {
+		c.Sites.Public = append(c.Sites.Public, publicURL(t, "https://helm.example"))
+		c.Proxies = proxies(t, "192.0.2.7")
+		c.Check = func() ServerCheck { return ServerCheck{Listen: "here", Advice: []string{"do this"}} }
+	})
+	type check struct {
+		Secure, Insecure, Public, Tailnet bool
+		Proxy                             string
+	}
+	for _, test := range []struct {
+		name   string
+		caller *caller
+		want   check
+	}{
+		{"on this machine", b.stranger(), check{Proxy: "none"}},
+		{"the public address", b.stranger().with("Host", "helm.example"), check{Secure: true, Public: true, Proxy: "none"}},
+		{"a proxy that is not trusted", b.stranger().with("Host", "helm.example").with("X-Forwarded-For", "198.51.100.9"), check{Secure: true, Public: true, Proxy: "ignored"}},
+		{"a trusted proxy", b.stranger().with("Host", "helm.example").with("X-Forwarded-For", "198.51.100.9").with(ProxySecretHeader, proxySecret), check{Secure: true, Public: true, Proxy: "trusted"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			answer := test.caller.get("/api/check").is(http.StatusOK)
+			var got check
+			answer.into(&got)
+			if got != test.want {
+				t.Errorf("%+v, want %+v", got, test.want)
+			}
+			if strings.Contains(answer.Body.String(), "example") {
+				t.Errorf("it tells of the configuration: %s", answer.Body)
+			}
+		})
+	}
+	if got := b.browser(server.AllScopes).get("/api/check/server").is(http.StatusOK).Body.String(); !strings.Contains(got, "do this") || !strings.Contains(got, `"link":"https://helm.example"`) {
+		t.Errorf("%s", got)
+	}
+	b.browser(server.ScopeRead).get("/api/check/server").refused(server.CodeForbidden)
+	b.stranger().get("/check").is(http.StatusOK)
+}

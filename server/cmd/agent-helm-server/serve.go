@@ -109,7 +109,7 @@ func (c *serveCommand) Run(ctx context.Context, std streams) (err error) {
 	if err != nil {
 		return err
 	}
-	s := &service{logger: logger, store: store, auth: auth.New(store, key, logger), sites: sites, proxies: proxies, certificates: certificates}
+	s := &service{logger: logger, store: store, auth: auth.New(store, key, logger), sites: sites, public: public, proxies: proxies, certificates: certificates}
 	if s.metrics, err = c.metrics(); err != nil {
 		return err
 	}
@@ -140,6 +140,7 @@ type service struct {
 	store        *sqlite.Store
 	auth         *auth.Service
 	sites        *httpapi.Sites
+	public       []*url.URL       // of --public-url
 	proxies      *httpapi.Proxies // nil trusts none
 	certificates *certificates    // nil for plain HTTP
 	socket       net.Listener     // for a reverse proxy; nil for none
@@ -164,7 +165,7 @@ func (s *service) run(ctx context.Context, listener net.Listener, ready func() e
 		s.logger.Warn("this binary carries no built app: run make build")
 	}
 	api, err := httpapi.New(httpapi.Config{
-		Auth: s.auth, Fleet: fleetAdapter{registry}, Sockets: sockets, Sites: s.sites, Proxies: s.proxies, Log: s.logger, Version: buildinfo.Version(),
+		Auth: s.auth, Fleet: fleetAdapter{registry}, Sockets: sockets, Sites: s.sites, Proxies: s.proxies, Log: s.logger, Version: buildinfo.Version(), Check: s.check,
 		App: web.Files(), Placeholder: placeholder,
 	})
 	if err != nil {
@@ -367,6 +368,7 @@ func (c *serveCommand) announce(ctx context.Context, s *service, std streams) er
 	if s.sites.Insecure {
 		fmt.Fprintln(std.out, "Plain HTTP: anybody on this network can read along. Nobody can administer or start commands through it.")
 	}
+	printAdvice(std.out, s)
 	devices, err := s.auth.Devices(ctx)
 	if err != nil {
 		return err

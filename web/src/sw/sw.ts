@@ -11,7 +11,7 @@ cleanupOutdatedCaches()
 precacheAndRoute(self.__WB_MANIFEST)
 
 /** Paths the worker leaves to the network, whole. */
-const networkOnly = /^\/(api(\/|$)|version\.json$|sw\.js$)/
+const networkOnly = /^\/(api(\/|$)|check$|version\.json$|sw\.js$)/
 
 self.addEventListener('fetch', (event) => {
   const url = new URL(event.request.url)
