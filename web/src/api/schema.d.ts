@@ -4,738 +4,738 @@
  */
 
 export interface paths {
-  '/api/check': {
+  "/api/check": {
     parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
     /**
      * How did this request arrive?
      * @description Says only what the caller could see as well. The page at /check reads it.
      */
-    get: operations['check']
-    put?: never
-    post?: never
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/api/check/server': {
+    get: operations["check"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/check/server": {
     parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
     /**
      * What is missing on the ways in?
      * @description Scope: `admin`.
      */
-    get: operations['checkServer']
-    put?: never
-    post?: never
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/api/codes': {
+    get: operations["checkServer"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/codes": {
     parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    get?: never
-    put?: never
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
     /**
      * Make a six-character code for a device or a host
      * @description Scope: `admin`.
      */
-    post: operations['createCode']
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/api/codes/{id}': {
+    post: operations["createCode"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/codes/{id}": {
     parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
     /**
      * What became of a code?
      * @description Scope: `admin`.
      */
-    get: operations['getCode']
-    put?: never
-    post?: never
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/api/devices': {
+    get: operations["getCode"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/devices": {
     parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
     /**
      * List paired browsers
      * @description Scope: `admin`.
      */
-    get: operations['listDevices']
-    put?: never
-    post?: never
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/api/devices/{id}': {
+    get: operations["listDevices"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/devices/{id}": {
     parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    get?: never
-    put?: never
-    post?: never
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    post?: never;
     /**
      * Revoke a paired browser
      * @description Its open sockets end at once. A device may revoke itself; any other needs the scope `admin`.
      */
-    delete: operations['revokeDevice']
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/api/events': {
+    delete: operations["revokeDevice"];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/events": {
     parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
     /**
      * Changes of hosts and sessions as they happen
      * @description Server-sent events. The first is `snapshot` with `{hosts, sessions}`; then `host`, `host_removed`, `session` and `session_removed`, each with the whole thing as it is now. A reader that is too slow is cut off and gets a fresh snapshot when it comes back.
      *
      *     Scope: `read`.
      */
-    get: operations['events']
-    put?: never
-    post?: never
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/api/health': {
+    get: operations["events"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/health": {
     parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
     /** Is the server up? */
-    get: operations['health']
-    put?: never
-    post?: never
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/api/hosts': {
+    get: operations["health"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/hosts": {
     parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
     /**
      * List hosts
      * @description Scope: `read`.
      */
-    get: operations['listHosts']
-    put?: never
-    post?: never
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/api/hosts/register': {
+    get: operations["listHosts"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/hosts/register": {
     parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    get?: never
-    put?: never
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
     /** Enrol a host with a code */
-    post: operations['registerHost']
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/api/hosts/{host}': {
+    post: operations["registerHost"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/hosts/{host}": {
     parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    get?: never
-    put?: never
-    post?: never
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    post?: never;
     /**
      * Remove a host, its token and its sessions
      * @description Programs on the host go on; this server forgets them.
      *
      *     Scope: `admin`.
      */
-    delete: operations['removeHost']
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/api/hosts/{host}/sessions': {
+    delete: operations["removeHost"];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/hosts/{host}/sessions": {
     parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    get?: never
-    put?: never
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
     /**
      * Start a session on a host
      * @description Scope: `input` for a known agent, `exec` for any command; the host's own policy has the last word.
      */
-    post: operations['startSession']
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/api/me': {
+    post: operations["startSession"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/me": {
     parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
     /** Who am I, and what may I do? */
-    get: operations['me']
-    put?: never
-    post?: never
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/api/pair': {
+    get: operations["me"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/pair": {
     parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    get?: never
-    put?: never
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
     /**
      * Sign a browser in with a link's ticket or a code
      * @description Sets the session cookie. A ticket works once; a code is refused in the same way whether it is wrong, used or expired.
      */
-    post: operations['pair']
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/api/search': {
+    post: operations["pair"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/search": {
     parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
     /**
      * Search all sessions of all hosts
      * @description The newest matches of each session that has any. One search at a time.
      *
      *     Scope: `read`.
      */
-    get: operations['search']
-    put?: never
-    post?: never
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/api/sessions': {
+    get: operations["search"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/sessions": {
     parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
     /**
      * List sessions of all hosts, newest first
      * @description Scope: `read`.
      */
-    get: operations['listSessions']
-    put?: never
-    post?: never
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/api/sessions/{id}': {
+    get: operations["listSessions"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/sessions/{id}": {
     parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
     /**
      * One session
      * @description Scope: `read`.
      */
-    get: operations['getSession']
-    put?: never
-    post?: never
+    get: operations["getSession"];
+    put?: never;
+    post?: never;
     /**
      * Kill a session that runs, or forget one that ended
      * @description Kill hangs up the whole process group, and kills it 5 s later. Forget removes the last screen and the history for good.
      *
      *     Scope: `input`.
      */
-    delete: operations['endSession']
-    options?: never
-    head?: never
+    delete: operations["endSession"];
+    options?: never;
+    head?: never;
     /**
      * Rename a session
      * @description Scope: `input`.
      */
-    patch: operations['renameSession']
-    trace?: never
-  }
-  '/api/sessions/{id}/input': {
+    patch: operations["renameSession"];
+    trace?: never;
+  };
+  "/api/sessions/{id}/input": {
     parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    get?: never
-    put?: never
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
     /**
      * Type into a session
      * @description Answers when the host has the terminal's word, and says when nothing was typed.
      *
      *     Scope: `input`.
      */
-    post: operations['sendInput']
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/api/sessions/{id}/recording': {
+    post: operations["sendInput"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/sessions/{id}/recording": {
     parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
     /**
      * What a session printed, as a recording that plays
      * @description asciicast v2, from the host's log up to now. What was typed is not in it. When the oldest output is gone it begins with the screen of a later moment and a marker. A connection that breaks off means an incomplete recording. One recording at a time.
      *
      *     Scope: `read`.
      */
-    get: operations['getRecording']
-    put?: never
-    post?: never
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/api/sessions/{id}/resize': {
+    get: operations["getRecording"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/sessions/{id}/resize": {
     parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    get?: never
-    put?: never
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
     /**
      * Ask for a terminal size
      * @description The host decides; the size is given back when no sign of life follows.
      *
      *     Scope: `input`.
      */
-    post: operations['resizeSession']
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/api/sessions/{id}/screen': {
+    post: operations["resizeSession"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/sessions/{id}/screen": {
     parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
     /**
      * The screen as it is now
      * @description `text` and `ansi` are `text/plain`; `ansi` keeps colours and nothing else. `json` is styled lines with the cursor.
      *
      *     Scope: `read`.
      */
-    get: operations['getScreen']
-    put?: never
-    post?: never
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/api/sessions/{id}/scrollback': {
+    get: operations["getScreen"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/sessions/{id}/scrollback": {
     parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
     /**
      * History above the screen
      * @description Scope: `read`.
      */
-    get: operations['getScrollback']
-    put?: never
-    post?: never
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/api/sessions/{id}/search': {
+    get: operations["getScrollback"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/sessions/{id}/search": {
     parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
     /**
      * Search a session's screen and history
      * @description Newest first. Lines that wrapped softly are one line; positions count code points and cells of it. One search at a time.
      *
      *     Scope: `read`.
      */
-    get: operations['searchSession']
-    put?: never
-    post?: never
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/api/sessions/{id}/signal': {
+    get: operations["searchSession"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/sessions/{id}/signal": {
     parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    get?: never
-    put?: never
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
     /**
      * Stop what a session does
      * @description Scope: `input`.
      */
-    post: operations['signalSession']
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/api/signout': {
+    post: operations["signalSession"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/signout": {
     parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    get?: never
-    put?: never
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
     /** Sign this browser out for good */
-    post: operations['signOut']
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/api/tokens': {
+    post: operations["signOut"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/tokens": {
     parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
     /**
      * List tokens of scripts
      * @description Scope: `admin`.
      */
-    get: operations['listTokens']
-    put?: never
+    get: operations["listTokens"];
+    put?: never;
     /**
      * Make a token for a script
      * @description Scope: `admin`.
      */
-    post: operations['createToken']
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/api/tokens/{id}': {
+    post: operations["createToken"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/tokens/{id}": {
     parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    get?: never
-    put?: never
-    post?: never
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    post?: never;
     /**
      * Revoke a token
      * @description Scope: `admin`.
      */
-    delete: operations['revokeToken']
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/api/version': {
+    delete: operations["revokeToken"];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/version": {
     parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
     /** Which version is it? */
-    get: operations['version']
-    put?: never
-    post?: never
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
+    get: operations["version"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
 }
-export type webhooks = Record<string, never>
+export type webhooks = Record<string, never>;
 export interface components {
   schemas: {
     CheckOutputBody: {
       /** @description Whether this is plain HTTP off loopback */
-      insecure: boolean
+      insecure: boolean;
       /**
        * @description Whether a proxy's headers came, and whether they are believed
        * @enum {string}
        */
-      proxy: 'none' | 'trusted' | 'ignored'
+      proxy: "none" | "trusted" | "ignored";
       /** @description Whether links of this server begin with the address that was asked */
-      public: boolean
+      public: boolean;
       /** @description Whether the request came over TLS, as far as the server knows */
-      secure: boolean
+      secure: boolean;
       /** @description Whether the request came over the server's own tailnet node */
-      tailnet: boolean
-    }
+      tailnet: boolean;
+    };
     CodeOutputBody: {
       /** @description Where the wrong tries came from */
-      cancelled_from?: string
+      cancelled_from?: string;
       /** Format: int64 */
-      expires_ms: number
-      id: string
+      expires_ms: number;
+      id: string;
       /** @enum {string} */
-      state: 'live' | 'used' | 'expired' | 'cancelled'
-      used_by?: string
+      state: "live" | "used" | "expired" | "cancelled";
+      used_by?: string;
       /** Format: int64 */
-      wrong_tries: number
-    }
+      wrong_tries: number;
+    };
     CreateCodeInputBody: {
       /** @enum {string} */
-      kind: 'device' | 'host'
+      kind: "device" | "host";
       /** @description For a device; those of the minter when absent */
-      scopes?: string[]
-    }
+      scopes?: string[];
+    };
     CreateCodeOutputBody: {
       /** @example K7QP2M */
-      code: string
+      code: string;
       /** Format: int64 */
-      expires_ms: number
-      id: string
+      expires_ms: number;
+      id: string;
       /** @description The server's address, to be typed beside the code */
-      url: string
-    }
+      url: string;
+    };
     CreateTokenInputBody: {
       /**
        * Format: int64
        * @description How long it lives; 0 without end
        */
-      expires_ms?: number
-      name: string
+      expires_ms?: number;
+      name: string;
       /**
        * @example [
        *       "read"
        *     ]
        */
-      scopes: string[]
+      scopes: string[];
       /** @description Bind it to these sessions only */
-      sessions?: components['schemas']['SessionKey'][]
-    }
+      sessions?: components["schemas"]["SessionKey"][];
+    };
     CreateTokenOutputBody: {
       /** @description The bearer token. It is shown this once */
-      text: string
-      token: components['schemas']['Token']
-    }
+      text: string;
+      token: components["schemas"]["Token"];
+    };
     Device: {
       /** @description Where it was paired from; for display only */
-      address: string
+      address: string;
       /**
        * Format: int64
        * @description How long ago it was paired
        */
-      created_ms: number
+      created_ms: number;
       /** @description Whether it is the one that asks */
-      current: boolean
-      id: string
+      current: boolean;
+      id: string;
       /** @description Whether it was paired over plain HTTP off loopback */
-      insecure: boolean
+      insecure: boolean;
       /**
        * Format: int64
        * @description How long ago it was last here
        */
-      last_seen_ms: number
-      name: string
-      scopes: string[]
-    }
+      last_seen_ms: number;
+      name: string;
+      scopes: string[];
+    };
     DevicesOutputBody: {
-      items: components['schemas']['Device'][]
-      next: string | null
-    }
+      items: components["schemas"]["Device"][];
+      next: string | null;
+    };
     EndOutputBody: {
       /** @enum {string} */
-      done: 'killed' | 'forgotten'
-    }
+      done: "killed" | "forgotten";
+    };
     Exit: {
       /** Format: int64 */
-      code: number
-      signal: string
-    }
+      code: number;
+      signal: string;
+    };
     Found: {
       /** @description False when older lines are on the host alone, which is away or too old to search */
-      complete: boolean
+      complete: boolean;
       /** @description Matches, newest first */
-      items: components['schemas']['Match'][]
+      items: components["schemas"]["Match"][];
       /** @description Cursor of older matches, null when there are none */
-      next: string | null
-    }
+      next: string | null;
+    };
     FoundSession: {
       /** @description False when older lines are on the host alone, which is away or too old to search */
-      complete: boolean
-      host: string
-      id: string
+      complete: boolean;
+      host: string;
+      id: string;
       /** @description Matches, newest first */
-      items: components['schemas']['Match'][]
-      name: string
+      items: components["schemas"]["Match"][];
+      name: string;
       /** @description Cursor of older matches, null when there are none */
-      next: string | null
-    }
+      next: string | null;
+    };
     HealthOutputBody: {
       /** @enum {string} */
-      status: 'ok'
-    }
+      status: "ok";
+    };
     Host: {
       /**
        * Format: int64
        * @description How long it has been connected; 0 while offline
        */
-      connected_ms: number
+      connected_ms: number;
       /**
        * Format: int64
        * @description How long ago it was enrolled
        */
-      created_ms: number
-      id: string
+      created_ms: number;
+      id: string;
       /**
        * Format: int64
        * @description How long ago it was last connected; 0 while online, -1 when never
        */
-      last_seen_ms: number
+      last_seen_ms: number;
       /** @description Given at enrolment */
-      name: string
-      online: boolean
-      problem?: string
+      name: string;
+      online: boolean;
+      problem?: string;
       /**
        * Format: int64
        * @description Sessions that run
        */
-      sessions: number
+      sessions: number;
       /** @description The daemon's version, empty when never connected */
-      version: string
-    }
+      version: string;
+    };
     HostsOutputBody: {
-      items: components['schemas']['Host'][]
-      next: string | null
-    }
+      items: components["schemas"]["Host"][];
+      next: string | null;
+    };
     InputInputBody: {
       /**
        * @description Names such as up, ctrl+c, shift+tab, enter, f5; after the text
@@ -744,2535 +744,2542 @@ export interface components {
        *       "enter"
        *     ]
        */
-      keys?: string[]
+      keys?: string[];
       /** @description Press Enter after the text, with the pause that the agent needs, as one operation */
-      submit?: boolean
+      submit?: boolean;
       /** @description Typed as it is; with submit, pasted as one piece */
-      text?: string
-    }
+      text?: string;
+    };
     InputOutputBody: {
       /**
        * @description The program's terminal has taken the last byte
        * @enum {string}
        */
-      status: 'applied'
-    }
+      status: "applied";
+    };
     Match: {
-      alt?: boolean
+      alt?: boolean;
       /** Format: int64 */
-      cell: number
+      cell: number;
       /** Format: int64 */
-      cells: number
+      cells: number;
       /** Format: int64 */
-      column: number
+      column: number;
       /** Format: int64 */
-      line: number
+      line: number;
       /** Format: int64 */
-      row: number
+      row: number;
       /** Format: int64 */
-      rune: number
+      rune: number;
       /** Format: int64 */
-      runes: number
-      text: string
+      runes: number;
+      text: string;
       /** Format: int64 */
-      text_start: number
-    }
+      text_start: number;
+    };
     MeOutputBody: {
       /** @description Whether it reaches single sessions only */
-      bound: boolean
-      id: string
+      bound: boolean;
+      id: string;
       /** @description Whether this is plain HTTP off loopback: no exec, no admin, and anybody on the network can read along */
-      insecure: boolean
+      insecure: boolean;
       /** @enum {string} */
-      kind: 'device' | 'token'
-      name: string
-      scopes: string[]
+      kind: "device" | "token";
+      name: string;
+      scopes: string[];
       /** @description The address for links */
-      url: string
+      url: string;
       /** @description The server's version */
-      version: string
-    }
+      version: string;
+    };
     PageLine: {
-      alt?: boolean
+      alt?: boolean;
       /** Format: int64 */
-      id: number
-      open?: boolean
-      runs: components['schemas']['Run'][] | null
-    }
+      id: number;
+      open?: boolean;
+      runs: components["schemas"]["Run"][] | null;
+    };
     PairInputBody: {
       /** @description Six characters */
-      code?: string
+      code?: string;
       /** @description What to call this device */
-      name: string
+      name: string;
       /** @description From a link; exactly one of ticket and code */
-      ticket?: string
+      ticket?: string;
     } & {
-      [key: string]: unknown
-    }
+      [key: string]: unknown;
+    };
     PairOutputBody: {
       /** @description The new device's id */
-      device: string
-      insecure: boolean
-      name: string
+      device: string;
+      insecure: boolean;
+      name: string;
       /** @description Keep it and send it as X-Agent-Helm-Proof: on plain HTTP the cookie alone is not enough */
-      proof: string
-      scopes: string[]
-    }
+      proof: string;
+      scopes: string[];
+    };
     Problem: {
       /**
        * @description Stable name of the fault
        * @example forbidden
        */
-      code: string
+      code: string;
       /** @description One sentence that says what happened and what to do */
-      detail: string
+      detail: string;
       /** @description Fields that cannot be used */
-      errors?: components['schemas']['ProblemField'][] | null
+      errors?: components["schemas"]["ProblemField"][] | null;
       /**
        * Format: int64
        * @description The HTTP status
        */
-      status: number
+      status: number;
       /** @description The HTTP status in words */
-      title: string
+      title: string;
       /**
        * @description Where the code is described
        * @example /api/docs#forbidden
        */
-      type: string
-    }
+      type: string;
+    };
     ProblemField: {
       /** @example body.cols */
-      location: string
-      message: string
-    }
+      location: string;
+      message: string;
+    };
     Prompt: {
-      id: string
-      options: components['schemas']['PromptOption'][]
-      question: string
-    }
+      id: string;
+      options: components["schemas"]["PromptOption"][];
+      question: string;
+    };
     PromptOption: {
-      key: string
-      label: string
-    }
+      key: string;
+      label: string;
+    };
     RegisterInputBody: {
-      code: string
+      code: string;
       /** @description What to call this host; no two hosts share a name */
-      name: string
+      name: string;
     } & {
-      [key: string]: unknown
-    }
+      [key: string]: unknown;
+    };
     RegisterOutputBody: {
-      host_id: string
-      name: string
+      host_id: string;
+      name: string;
       /** @description The host's bearer token for GET /api/hosts/link. It is shown this once */
-      token: string
-    }
+      token: string;
+    };
     RenameInputBody: {
-      name: string
-    }
+      name: string;
+    };
     ResizeInputBody: {
       /** Format: int32 */
-      cols: number
+      cols: number;
       /** Format: int32 */
-      rows: number
-    }
+      rows: number;
+    };
     Run: {
-      bg?: string
-      blink?: boolean
-      bold?: boolean
-      dim?: boolean
-      fg?: string
-      hidden?: boolean
-      inverse?: boolean
-      italic?: boolean
-      link?: string
-      overline?: boolean
-      strike?: boolean
-      t: string
+      bg?: string;
+      blink?: boolean;
+      bold?: boolean;
+      dim?: boolean;
+      fg?: string;
+      hidden?: boolean;
+      inverse?: boolean;
+      italic?: boolean;
+      link?: string;
+      overline?: boolean;
+      strike?: boolean;
+      t: string;
       /** Format: int64 */
-      ul?: number
-      ulc?: string
-    }
+      ul?: number;
+      ulc?: string;
+    };
     ScreenLine: {
-      runs: components['schemas']['Run'][] | null
-      wrapped?: boolean
-    }
+      runs: components["schemas"]["Run"][] | null;
+      wrapped?: boolean;
+    };
     ScrollbackOutputBody: {
       /** @description Logical lines, newest first */
-      items: components['schemas']['PageLine'][]
+      items: components["schemas"]["PageLine"][];
       /** @description Cursor of older lines, null at the oldest */
-      next: string | null
-    }
+      next: string | null;
+    };
     SearchAllOutputBody: {
       /** @description False when a session could not be searched to its oldest line */
-      complete: boolean
+      complete: boolean;
       /** @description Sessions with matches, newest session first; go on in one with its own search */
-      items: components['schemas']['FoundSession'][]
+      items: components["schemas"]["FoundSession"][];
       /** @description Cursor of older sessions, null at the end */
-      next: string | null
-    }
+      next: string | null;
+    };
     ServerCheckOutputBody: {
       /** @description What is missing, as sentences */
-      advice: string[]
+      advice: string[];
       /** @description What links begin with */
-      link: string
+      link: string;
       /** @description The listener's own address */
-      listen: string
+      listen: string;
       /** @description Addresses of --public-url */
-      public: string[]
+      public: string[];
       /** @description Absent without --tailscale */
-      tailnet?: components['schemas']['TailnetCheck']
-    }
+      tailnet?: components["schemas"]["TailnetCheck"];
+    };
     Session: {
       /**
        * Format: int64
        * @description How long ago the last output came
        */
-      active_ms: number
+      active_ms: number;
       /** @description Known agent: claude, gemini, codex, shell …; empty when unknown */
-      agent: string
+      agent: string;
       /**
        * Format: int64
        * @description How often the bell rang
        */
-      bell: number
+      bell: number;
       /** Format: int32 */
-      cols: number
+      cols: number;
       /** @description The argv joined for display */
-      command: string
+      command: string;
       /**
        * Format: int64
        * @description Age
        */
-      created_ms: number
-      cwd: string
+      created_ms: number;
+      cwd: string;
       /** @description Set when the state is exited */
-      exit: components['schemas']['Exit'] | null
+      exit: components["schemas"]["Exit"] | null;
       /** @description The host's id */
-      host: string
-      host_name: string
+      host: string;
+      host_name: string;
       /** @description Unique inside its host */
-      id: string
-      input_blocked?: boolean
+      id: string;
+      input_blocked?: boolean;
       /** @description Last line on screen that is not blank */
-      last_line: string
+      last_line: string;
       /**
        * Format: int64
        * @description How long ago the host was last connected; 0 while online
        */
-      last_seen_ms: number
-      lost_reason?: string
-      name: string
+      last_seen_ms: number;
+      lost_reason?: string;
+      name: string;
       /** @description Whether the host is connected */
-      online: boolean
+      online: boolean;
       /** @description A question with numbered or y/n options on screen, unverified */
-      prompt: components['schemas']['Prompt'] | null
+      prompt: components["schemas"]["Prompt"] | null;
       /** Format: int32 */
-      rows: number
-      size_owner: components['schemas']['SizeOwner']
+      rows: number;
+      size_owner: components["schemas"]["SizeOwner"];
       /** @enum {string} */
-      state: 'running' | 'exited' | 'lost'
-      status: components['schemas']['Status']
+      state: "running" | "exited" | "lost";
+      status: components["schemas"]["Status"];
       /** @description The terminal's title: the program's word */
-      title: string
+      title: string;
       /**
        * Format: int64
        * @description Viewers attached right now
        */
-      viewers: number
-      warning?: string
-    }
+      viewers: number;
+      warning?: string;
+    };
     SessionKey: {
-      host: string
-      id: string
-    }
+      host: string;
+      id: string;
+    };
     SessionsOutputBody: {
-      items: components['schemas']['Session'][]
+      items: components["schemas"]["Session"][];
       /** @description Cursor of the next answer, null at the end */
-      next: string | null
-    }
+      next: string | null;
+    };
     SignalInputBody: {
       /** @enum {string} */
-      signal: 'esc' | 'ctrl-c' | 'hup' | 'term' | 'kill'
-    }
+      signal: "esc" | "ctrl-c" | "hup" | "term" | "kill";
+    };
     SizeOwner: {
       /** @enum {string} */
-      kind: 'viewer' | 'local' | 'none'
-      mine: boolean
-    }
+      kind: "viewer" | "local" | "none";
+      mine: boolean;
+    };
     StartInputBody: {
       /** @description A known agent; exactly one of agent and argv. Scope: input */
-      agent?: string
+      agent?: string;
       /** @description Any command. Scope: exec */
-      argv?: string[]
+      argv?: string[];
       /** Format: int32 */
-      cols?: number
-      cwd?: string
-      name?: string
+      cols?: number;
+      cwd?: string;
+      name?: string;
       /** Format: int32 */
-      rows?: number
-    }
+      rows?: number;
+    };
     StartOutputBody: {
-      host: string
-      id: string
-    }
+      host: string;
+      id: string;
+    };
     Status: {
       /** @enum {string} */
-      kind: 'needs_you' | 'working' | 'waiting' | 'idle' | 'done' | 'failed' | 'ended'
+      kind:
+        | "needs_you"
+        | "working"
+        | "waiting"
+        | "idle"
+        | "done"
+        | "failed"
+        | "ended";
       /** @enum {string} */
-      source: 'program' | 'screen' | 'title' | 'activity'
-      text: string
-    }
+      source: "program" | "screen" | "title" | "activity";
+      text: string;
+    };
     TailnetCheck: {
       /**
        * Format: int64
        * @description In how long the machine has to sign in again; -1 for never
        */
-      key_expires_ms: number
+      key_expires_ms: number;
       /** @description The login that the machine belongs to; empty for a tagged one */
-      owner: string
+      owner: string;
       /** @enum {string} */
-      phase: 'starting' | 'login' | 'approval' | 'no_https' | 'up' | 'failed'
+      phase: "starting" | "login" | "approval" | "no_https" | "up" | "failed";
       /** @description One sentence, empty when all is well */
-      problem: string
+      problem: string;
       /** @description Empty until it is up */
-      url: string
-    }
+      url: string;
+    };
     Token: {
-      created_by: string
+      created_by: string;
       /**
        * Format: int64
        * @description How long ago it was made
        */
-      created_ms: number
+      created_ms: number;
       /**
        * Format: int64
        * @description How long it still lives, -1 without end
        */
-      expires_ms: number
-      id: string
+      expires_ms: number;
+      id: string;
       /**
        * Format: int64
        * @description How long ago it was last used, -1 when never
        */
-      last_used_ms: number
-      name: string
-      scopes: string[]
-    }
+      last_used_ms: number;
+      name: string;
+      scopes: string[];
+    };
     TokensOutputBody: {
-      items: components['schemas']['Token'][]
-      next: string | null
-    }
+      items: components["schemas"]["Token"][];
+      next: string | null;
+    };
     VersionOutputBody: {
-      version: string
+      version: string;
       /**
        * @description Version of the WebSocket protocol
        * @example 1.0
        */
-      wire: string
-    }
-  }
-  responses: never
-  parameters: never
-  requestBodies: never
-  headers: never
-  pathItems: never
+      wire: string;
+    };
+  };
+  responses: never;
+  parameters: never;
+  requestBodies: never;
+  headers: never;
+  pathItems: never;
 }
-export type $defs = Record<string, never>
+export type $defs = Record<string, never>;
 export interface operations {
   check: {
     parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    requestBody?: never
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
     responses: {
       /** @description OK */
       200: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/json': components['schemas']['CheckOutputBody']
-        }
-      }
+          "application/json": components["schemas"]["CheckOutputBody"];
+        };
+      };
       /** @description Unprocessable Entity */
       422: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Internal Server Error */
       500: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
-    }
-  }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
   checkServer: {
     parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    requestBody?: never
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
     responses: {
       /** @description OK */
       200: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/json': components['schemas']['ServerCheckOutputBody']
-        }
-      }
+          "application/json": components["schemas"]["ServerCheckOutputBody"];
+        };
+      };
       /** @description Unauthorized */
       401: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Forbidden */
       403: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Unprocessable Entity */
       422: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Internal Server Error */
       500: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
-    }
-  }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
   createCode: {
     parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
     requestBody: {
       content: {
-        'application/json': components['schemas']['CreateCodeInputBody']
-      }
-    }
+        "application/json": components["schemas"]["CreateCodeInputBody"];
+      };
+    };
     responses: {
       /** @description Created */
       201: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/json': components['schemas']['CreateCodeOutputBody']
-        }
-      }
+          "application/json": components["schemas"]["CreateCodeOutputBody"];
+        };
+      };
       /** @description Unauthorized */
       401: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Forbidden */
       403: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Unprocessable Entity */
       422: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Too Many Requests */
       429: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Internal Server Error */
       500: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
-    }
-  }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
   getCode: {
     parameters: {
-      query?: never
-      header?: never
+      query?: never;
+      header?: never;
       path: {
-        id: string
-      }
-      cookie?: never
-    }
-    requestBody?: never
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
     responses: {
       /** @description OK */
       200: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/json': components['schemas']['CodeOutputBody']
-        }
-      }
+          "application/json": components["schemas"]["CodeOutputBody"];
+        };
+      };
       /** @description Unauthorized */
       401: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Forbidden */
       403: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Not Found */
       404: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Unprocessable Entity */
       422: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Internal Server Error */
       500: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
-    }
-  }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
   listDevices: {
     parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    requestBody?: never
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
     responses: {
       /** @description OK */
       200: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/json': components['schemas']['DevicesOutputBody']
-        }
-      }
+          "application/json": components["schemas"]["DevicesOutputBody"];
+        };
+      };
       /** @description Unauthorized */
       401: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Forbidden */
       403: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Unprocessable Entity */
       422: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Internal Server Error */
       500: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
-    }
-  }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
   revokeDevice: {
     parameters: {
-      query?: never
-      header?: never
+      query?: never;
+      header?: never;
       path: {
-        id: string
-      }
-      cookie?: never
-    }
-    requestBody?: never
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
     responses: {
       /** @description No Content */
       204: {
         headers: {
-          [name: string]: unknown
-        }
-        content?: never
-      }
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
       /** @description Unauthorized */
       401: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Forbidden */
       403: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Not Found */
       404: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Unprocessable Entity */
       422: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Internal Server Error */
       500: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
-    }
-  }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
   events: {
     parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    requestBody?: never
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
     responses: {
       /** @description OK */
       200: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'text/event-stream': string
-        }
-      }
+          "text/event-stream": string;
+        };
+      };
       /** @description Unauthorized */
       401: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Forbidden */
       403: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Unprocessable Entity */
       422: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Internal Server Error */
       500: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
-    }
-  }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
   health: {
     parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    requestBody?: never
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
     responses: {
       /** @description OK */
       200: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/json': components['schemas']['HealthOutputBody']
-        }
-      }
+          "application/json": components["schemas"]["HealthOutputBody"];
+        };
+      };
       /** @description Unprocessable Entity */
       422: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Internal Server Error */
       500: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
-    }
-  }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
   listHosts: {
     parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    requestBody?: never
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
     responses: {
       /** @description OK */
       200: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/json': components['schemas']['HostsOutputBody']
-        }
-      }
+          "application/json": components["schemas"]["HostsOutputBody"];
+        };
+      };
       /** @description Unauthorized */
       401: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Forbidden */
       403: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Unprocessable Entity */
       422: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Internal Server Error */
       500: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
-    }
-  }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
   registerHost: {
     parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
     requestBody: {
       content: {
-        'application/json': components['schemas']['RegisterInputBody']
-      }
-    }
+        "application/json": components["schemas"]["RegisterInputBody"];
+      };
+    };
     responses: {
       /** @description Created */
       201: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/json': components['schemas']['RegisterOutputBody']
-        }
-      }
+          "application/json": components["schemas"]["RegisterOutputBody"];
+        };
+      };
       /** @description Unauthorized */
       401: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Conflict */
       409: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Unprocessable Entity */
       422: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Too Many Requests */
       429: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Internal Server Error */
       500: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
-    }
-  }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
   removeHost: {
     parameters: {
-      query?: never
-      header?: never
+      query?: never;
+      header?: never;
       path: {
         /** @description The host's id */
-        host: string
-      }
-      cookie?: never
-    }
-    requestBody?: never
+        host: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
     responses: {
       /** @description No Content */
       204: {
         headers: {
-          [name: string]: unknown
-        }
-        content?: never
-      }
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
       /** @description Unauthorized */
       401: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Forbidden */
       403: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Not Found */
       404: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Unprocessable Entity */
       422: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Internal Server Error */
       500: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
-    }
-  }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
   startSession: {
     parameters: {
-      query?: never
-      header?: never
+      query?: never;
+      header?: never;
       path: {
         /** @description The host's id */
-        host: string
-      }
-      cookie?: never
-    }
+        host: string;
+      };
+      cookie?: never;
+    };
     requestBody: {
       content: {
-        'application/json': components['schemas']['StartInputBody']
-      }
-    }
+        "application/json": components["schemas"]["StartInputBody"];
+      };
+    };
     responses: {
       /** @description Created */
       201: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/json': components['schemas']['StartOutputBody']
-        }
-      }
+          "application/json": components["schemas"]["StartOutputBody"];
+        };
+      };
       /** @description Unauthorized */
       401: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Forbidden */
       403: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Not Found */
       404: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Unprocessable Entity */
       422: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Internal Server Error */
       500: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Service Unavailable */
       503: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Gateway Timeout */
       504: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
-    }
-  }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
   me: {
     parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    requestBody?: never
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
     responses: {
       /** @description OK */
       200: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/json': components['schemas']['MeOutputBody']
-        }
-      }
+          "application/json": components["schemas"]["MeOutputBody"];
+        };
+      };
       /** @description Unauthorized */
       401: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Forbidden */
       403: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Unprocessable Entity */
       422: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Internal Server Error */
       500: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
-    }
-  }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
   pair: {
     parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
     requestBody: {
       content: {
-        'application/json': components['schemas']['PairInputBody']
-      }
-    }
+        "application/json": components["schemas"]["PairInputBody"];
+      };
+    };
     responses: {
       /** @description OK */
       200: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/json': components['schemas']['PairOutputBody']
-        }
-      }
+          "application/json": components["schemas"]["PairOutputBody"];
+        };
+      };
       /** @description Unauthorized */
       401: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Gone */
       410: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Unprocessable Entity */
       422: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Too Many Requests */
       429: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Internal Server Error */
       500: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
-    }
-  }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
   search: {
     parameters: {
       query: {
         /** @description A text; with regexp, an expression in RE2 syntax */
-        q: string
+        q: string;
         /** @description Take q as a regular expression, matched against one line at a time */
-        regexp?: boolean
+        regexp?: boolean;
         /** @description Tell capitals from small letters */
-        case?: boolean
+        case?: boolean;
         /** @description The next of the answer before */
-        cursor?: string
+        cursor?: string;
         /** @description Matches of each session */
-        limit?: number
+        limit?: number;
         /** @description Only sessions of this host */
-        host?: string
-      }
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    requestBody?: never
+        host?: string;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
     responses: {
       /** @description OK */
       200: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/json': components['schemas']['SearchAllOutputBody']
-        }
-      }
+          "application/json": components["schemas"]["SearchAllOutputBody"];
+        };
+      };
       /** @description Unauthorized */
       401: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Forbidden */
       403: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Unprocessable Entity */
       422: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Too Many Requests */
       429: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Internal Server Error */
       500: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
-    }
-  }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
   listSessions: {
     parameters: {
       query?: {
         /** @description The next of the answer before */
-        cursor?: string
-        limit?: number
+        cursor?: string;
+        limit?: number;
         /** @description Only sessions of this host */
-        host?: string
+        host?: string;
         /** @description Only sessions in this state */
-        state?: 'running' | 'exited' | 'lost'
-      }
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    requestBody?: never
+        state?: "running" | "exited" | "lost";
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
     responses: {
       /** @description OK */
       200: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/json': components['schemas']['SessionsOutputBody']
-        }
-      }
+          "application/json": components["schemas"]["SessionsOutputBody"];
+        };
+      };
       /** @description Unauthorized */
       401: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Forbidden */
       403: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Unprocessable Entity */
       422: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Internal Server Error */
       500: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
-    }
-  }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
   getSession: {
     parameters: {
       query?: {
         /** @description Which host's session, where two hosts have one with this id; absent, the one that came first */
-        host?: string
-      }
-      header?: never
+        host?: string;
+      };
+      header?: never;
       path: {
-        id: string
-      }
-      cookie?: never
-    }
-    requestBody?: never
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
     responses: {
       /** @description OK */
       200: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/json': components['schemas']['Session']
-        }
-      }
+          "application/json": components["schemas"]["Session"];
+        };
+      };
       /** @description Unauthorized */
       401: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Forbidden */
       403: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Not Found */
       404: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Unprocessable Entity */
       422: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Internal Server Error */
       500: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
-    }
-  }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
   endSession: {
     parameters: {
       query?: {
         /** @description Which host's session, where two hosts have one with this id; absent, the one that came first */
-        host?: string
-      }
-      header?: never
+        host?: string;
+      };
+      header?: never;
       path: {
-        id: string
-      }
-      cookie?: never
-    }
-    requestBody?: never
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
     responses: {
       /** @description OK */
       200: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/json': components['schemas']['EndOutputBody']
-        }
-      }
+          "application/json": components["schemas"]["EndOutputBody"];
+        };
+      };
       /** @description Unauthorized */
       401: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Forbidden */
       403: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Not Found */
       404: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Unprocessable Entity */
       422: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Internal Server Error */
       500: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Service Unavailable */
       503: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Gateway Timeout */
       504: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
-    }
-  }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
   renameSession: {
     parameters: {
       query?: {
         /** @description Which host's session, where two hosts have one with this id; absent, the one that came first */
-        host?: string
-      }
-      header?: never
+        host?: string;
+      };
+      header?: never;
       path: {
-        id: string
-      }
-      cookie?: never
-    }
+        id: string;
+      };
+      cookie?: never;
+    };
     requestBody: {
       content: {
-        'application/json': components['schemas']['RenameInputBody']
-      }
-    }
+        "application/json": components["schemas"]["RenameInputBody"];
+      };
+    };
     responses: {
       /** @description No Content */
       204: {
         headers: {
-          [name: string]: unknown
-        }
-        content?: never
-      }
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
       /** @description Unauthorized */
       401: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Forbidden */
       403: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Not Found */
       404: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Unprocessable Entity */
       422: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Internal Server Error */
       500: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Service Unavailable */
       503: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Gateway Timeout */
       504: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
-    }
-  }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
   sendInput: {
     parameters: {
       query?: {
         /** @description Which host's session, where two hosts have one with this id; absent, the one that came first */
-        host?: string
-      }
+        host?: string;
+      };
       header?: {
         /** @description The same key with the same body types once, however often it is sent */
-        'Idempotency-Key'?: string
-      }
+        "Idempotency-Key"?: string;
+      };
       path: {
-        id: string
-      }
-      cookie?: never
-    }
+        id: string;
+      };
+      cookie?: never;
+    };
     requestBody: {
       content: {
-        'application/json': components['schemas']['InputInputBody']
-      }
-    }
+        "application/json": components["schemas"]["InputInputBody"];
+      };
+    };
     responses: {
       /** @description OK */
       200: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/json': components['schemas']['InputOutputBody']
-        }
-      }
+          "application/json": components["schemas"]["InputOutputBody"];
+        };
+      };
       /** @description Unauthorized */
       401: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Forbidden */
       403: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Not Found */
       404: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Conflict */
       409: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Unprocessable Entity */
       422: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Internal Server Error */
       500: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Service Unavailable */
       503: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Gateway Timeout */
       504: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
-    }
-  }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
   getRecording: {
     parameters: {
       query?: {
         /** @description Which host's session, where two hosts have one with this id; absent, the one that came first */
-        host?: string
-      }
-      header?: never
+        host?: string;
+      };
+      header?: never;
       path: {
-        id: string
-      }
-      cookie?: never
-    }
-    requestBody?: never
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
     responses: {
       /** @description OK */
       200: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/x-asciicast': string
-        }
-      }
+          "application/x-asciicast": string;
+        };
+      };
       /** @description Unauthorized */
       401: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Forbidden */
       403: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Not Found */
       404: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Unprocessable Entity */
       422: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Too Many Requests */
       429: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Internal Server Error */
       500: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Not Implemented */
       501: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Service Unavailable */
       503: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Gateway Timeout */
       504: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
-    }
-  }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
   resizeSession: {
     parameters: {
       query?: {
         /** @description Which host's session, where two hosts have one with this id; absent, the one that came first */
-        host?: string
-      }
-      header?: never
+        host?: string;
+      };
+      header?: never;
       path: {
-        id: string
-      }
-      cookie?: never
-    }
+        id: string;
+      };
+      cookie?: never;
+    };
     requestBody: {
       content: {
-        'application/json': components['schemas']['ResizeInputBody']
-      }
-    }
+        "application/json": components["schemas"]["ResizeInputBody"];
+      };
+    };
     responses: {
       /** @description Accepted */
       202: {
         headers: {
-          [name: string]: unknown
-        }
-        content?: never
-      }
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
       /** @description Unauthorized */
       401: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Forbidden */
       403: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Not Found */
       404: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Conflict */
       409: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Unprocessable Entity */
       422: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Internal Server Error */
       500: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Service Unavailable */
       503: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
-    }
-  }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
   getScreen: {
     parameters: {
       query?: {
         /** @description Which host's session, where two hosts have one with this id; absent, the one that came first */
-        host?: string
-        format?: 'text' | 'ansi' | 'json'
-      }
-      header?: never
+        host?: string;
+        format?: "text" | "ansi" | "json";
+      };
+      header?: never;
       path: {
-        id: string
-      }
-      cookie?: never
-    }
-    requestBody?: never
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
     responses: {
       /** @description OK */
       200: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/json': {
-            alternate: boolean
+          "application/json": {
+            alternate: boolean;
             /** Format: int64 */
-            cols: number
-            cursor_visible: boolean
+            cols: number;
+            cursor_visible: boolean;
             /** Format: int64 */
-            cursor_x: number
+            cursor_x: number;
             /** Format: int64 */
-            cursor_y: number
-            lines: components['schemas']['ScreenLine'][] | null
+            cursor_y: number;
+            lines: components["schemas"]["ScreenLine"][] | null;
             /** Format: int64 */
-            rows: number
-          }
-          'text/plain': string
-        }
-      }
+            rows: number;
+          };
+          "text/plain": string;
+        };
+      };
       /** @description Unauthorized */
       401: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Forbidden */
       403: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Not Found */
       404: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Unprocessable Entity */
       422: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Internal Server Error */
       500: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
-    }
-  }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
   getScrollback: {
     parameters: {
       query?: {
         /** @description Which host's session, where two hosts have one with this id; absent, the one that came first */
-        host?: string
+        host?: string;
         /** @description The next of the answer before; absent for the newest lines */
-        cursor?: string
-        limit?: number
-      }
-      header?: never
+        cursor?: string;
+        limit?: number;
+      };
+      header?: never;
       path: {
-        id: string
-      }
-      cookie?: never
-    }
-    requestBody?: never
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
     responses: {
       /** @description OK */
       200: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/json': components['schemas']['ScrollbackOutputBody']
-        }
-      }
+          "application/json": components["schemas"]["ScrollbackOutputBody"];
+        };
+      };
       /** @description Unauthorized */
       401: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Forbidden */
       403: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Not Found */
       404: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Unprocessable Entity */
       422: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Internal Server Error */
       500: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Service Unavailable */
       503: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Gateway Timeout */
       504: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
-    }
-  }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
   searchSession: {
     parameters: {
       query: {
         /** @description Which host's session, where two hosts have one with this id; absent, the one that came first */
-        host?: string
+        host?: string;
         /** @description A text; with regexp, an expression in RE2 syntax */
-        q: string
+        q: string;
         /** @description Take q as a regular expression, matched against one line at a time */
-        regexp?: boolean
+        regexp?: boolean;
         /** @description Tell capitals from small letters */
-        case?: boolean
+        case?: boolean;
         /** @description The next of the answer before; absent for the newest lines */
-        cursor?: string
-        limit?: number
-      }
-      header?: never
+        cursor?: string;
+        limit?: number;
+      };
+      header?: never;
       path: {
-        id: string
-      }
-      cookie?: never
-    }
-    requestBody?: never
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
     responses: {
       /** @description OK */
       200: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/json': components['schemas']['Found']
-        }
-      }
+          "application/json": components["schemas"]["Found"];
+        };
+      };
       /** @description Unauthorized */
       401: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Forbidden */
       403: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Not Found */
       404: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Unprocessable Entity */
       422: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Too Many Requests */
       429: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Internal Server Error */
       500: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Gateway Timeout */
       504: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
-    }
-  }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
   signalSession: {
     parameters: {
       query?: {
         /** @description Which host's session, where two hosts have one with this id; absent, the one that came first */
-        host?: string
-      }
-      header?: never
+        host?: string;
+      };
+      header?: never;
       path: {
-        id: string
-      }
-      cookie?: never
-    }
+        id: string;
+      };
+      cookie?: never;
+    };
     requestBody: {
       content: {
-        'application/json': components['schemas']['SignalInputBody']
-      }
-    }
+        "application/json": components["schemas"]["SignalInputBody"];
+      };
+    };
     responses: {
       /** @description No Content */
       204: {
         headers: {
-          [name: string]: unknown
-        }
-        content?: never
-      }
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
       /** @description Unauthorized */
       401: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Forbidden */
       403: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Not Found */
       404: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Conflict */
       409: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Unprocessable Entity */
       422: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Internal Server Error */
       500: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Service Unavailable */
       503: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Gateway Timeout */
       504: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
-    }
-  }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
   signOut: {
     parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    requestBody?: never
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
     responses: {
       /** @description No Content */
       204: {
         headers: {
-          [name: string]: unknown
-        }
-        content?: never
-      }
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
       /** @description Unauthorized */
       401: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Forbidden */
       403: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Unprocessable Entity */
       422: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Internal Server Error */
       500: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
-    }
-  }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
   listTokens: {
     parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    requestBody?: never
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
     responses: {
       /** @description OK */
       200: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/json': components['schemas']['TokensOutputBody']
-        }
-      }
+          "application/json": components["schemas"]["TokensOutputBody"];
+        };
+      };
       /** @description Unauthorized */
       401: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Forbidden */
       403: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Unprocessable Entity */
       422: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Internal Server Error */
       500: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
-    }
-  }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
   createToken: {
     parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
     requestBody: {
       content: {
-        'application/json': components['schemas']['CreateTokenInputBody']
-      }
-    }
+        "application/json": components["schemas"]["CreateTokenInputBody"];
+      };
+    };
     responses: {
       /** @description Created */
       201: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/json': components['schemas']['CreateTokenOutputBody']
-        }
-      }
+          "application/json": components["schemas"]["CreateTokenOutputBody"];
+        };
+      };
       /** @description Unauthorized */
       401: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Forbidden */
       403: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Conflict */
       409: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Unprocessable Entity */
       422: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Internal Server Error */
       500: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
-    }
-  }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
   revokeToken: {
     parameters: {
-      query?: never
-      header?: never
+      query?: never;
+      header?: never;
       path: {
-        id: string
-      }
-      cookie?: never
-    }
-    requestBody?: never
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
     responses: {
       /** @description No Content */
       204: {
         headers: {
-          [name: string]: unknown
-        }
-        content?: never
-      }
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
       /** @description Unauthorized */
       401: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Forbidden */
       403: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Not Found */
       404: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Unprocessable Entity */
       422: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Internal Server Error */
       500: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
-    }
-  }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
   version: {
     parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    requestBody?: never
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
     responses: {
       /** @description OK */
       200: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/json': components['schemas']['VersionOutputBody']
-        }
-      }
+          "application/json": components["schemas"]["VersionOutputBody"];
+        };
+      };
       /** @description Unprocessable Entity */
       422: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
       /** @description Internal Server Error */
       500: {
         headers: {
-          [name: string]: unknown
-        }
+          [name: string]: unknown;
+        };
         content: {
-          'application/problem+json': components['schemas']['Problem']
-        }
-      }
-    }
-  }
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
 }
