@@ -103,6 +103,24 @@ func runProgram(name string) {
 			fmt.Printf("still here %d\r\n", i)
 			time.Sleep(50 * time.Millisecond)
 		}
+	case "ask":
+		// ask TABLE LEDGER LETTERS
+		rawMode()
+		if err := ask(args[0], args[1], args[2]); err != nil {
+			fmt.Printf("ask: %v\r\n", err)
+		}
+		waitForEnd()
+	case "ask-forever":
+		// ask-forever COUNT
+		count, err := strconv.Atoi(args[0])
+		if err != nil {
+			panic(err)
+		}
+		rawMode()
+		askForever(count)
+		for { // and never reads
+			time.Sleep(time.Hour)
+		}
 	case "queries":
 		// Asks a terminal and shows what was answered, escaped.
 		rawMode()
