@@ -1,6 +1,9 @@
 package server
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // PrincipalKind is what sort of credential a request came with.
 type PrincipalKind string
@@ -47,6 +50,8 @@ type Principal struct {
 	Name    string
 	Scopes  Scopes
 	Binding Binding
+	// ExpiresAt is when the credential ends at the latest; zero: never.
+	ExpiresAt time.Time
 	// Insecure is set when the request came over plain HTTP off loopback. Scopes
 	// are already limited to InsecureScopes then.
 	Insecure bool

@@ -191,4 +191,7 @@ type Device struct {
 	Address    string   `json:"address" doc:"Where it was paired from; for display only"`
 	Insecure   bool     `json:"insecure" doc:"Whether it was paired over plain HTTP off loopback"`
 	Current    bool     `json:"current" doc:"Whether it is the one that asks"`
+	// Sessions are those that a guest may see; empty for everybody else.
+	Sessions  []SessionKey `json:"sessions,omitempty" nullable:"false" doc:"The only sessions that a guest sees; absent for a device of one's own"`
+	ExpiresMS int64        `json:"expires_ms" doc:"How long it lives at most, unless it is paired again"`
 }

@@ -160,6 +160,8 @@ type DeviceStore interface {
 	// RevokeDevice marks a device. Its logins stay, so that its browser can be
 	// told. It fails with CodeUnknownDevice; revoking twice is no fault.
 	RevokeDevice(ctx context.Context, id string, at time.Time) error
+	// RenameDevice fails with CodeUnknownDevice for one that is revoked.
+	RenameDevice(ctx context.Context, id, name string) error
 	// SeeDevices records in one write when devices were last here.
 	SeeDevices(ctx context.Context, seen map[string]time.Time) error
 	// Login finds a login and its device. It fails with CodeUnauthenticated.
@@ -224,6 +226,9 @@ type Grant struct {
 type TicketRecord struct {
 	Secret Hash
 	Grant
+	// Until is when the device that it pairs ends at the latest; zero: as any
+	// other device does.
+	Until time.Time
 	// UsedAt is zero for a ticket that was not used. UsedBy is the name and
 	// UsedFrom the address of whoever did.
 	UsedAt           time.Time
@@ -301,12 +306,15 @@ type AuditRecord struct {
 // Actions of audit lines.
 const (
 	AuditLinkMade      = "link.made"
+	AuditGuestInvited  = "guest.invited"
+	AuditExported      = "audit.exported"
 	AuditCodeMade      = "code.made"
 	AuditCodeFailed    = "code.failed"
 	AuditCodeCancelled = "code.cancelled"
 	AuditTicketFailed  = "ticket.failed"
 	AuditDevicePaired  = "device.paired"
 	AuditDeviceRevoked = "device.revoked"
+	AuditDeviceRenamed = "device.renamed"
 	AuditSignOut       = "device.signed_out"
 	AuditLoginReplayed = "login.replayed"
 	AuditHostEnrolled  = "host.enrolled"
@@ -323,12 +331,24 @@ const (
 	AuditProxyIgnored  = "proxy.ignored"
 )
 
+// AuditQuery names audit lines. Empty fields name all of them.
+type AuditQuery struct {
+	// Before is the id that all are below, 0 for none.
+	Before int64
+	// Action is an action, or the part before its dot for all of one thing.
+	Action string
+	// Who is the id of who did it, Target that of what it was done to.
+	Who, Target string
+	// Max bounds how many there are.
+	Max int
+}
+
 // AuditStore keeps audit lines, append only: the store refuses to change or
 // remove one. Each line's chain value covers the line and its predecessor's.
 type AuditStore interface {
 	AppendAudit(ctx context.Context, record AuditRecord) error
-	// Audit lists lines newest first, with ids below before (0 = from the end).
-	Audit(ctx context.Context, before int64, max int) ([]AuditRecord, error)
+	// Audit lists the lines that a query names, newest first.
+	Audit(ctx context.Context, query AuditQuery) ([]AuditRecord, error)
 	// VerifyAudit recomputes the chain and returns the id of the first line
 	// that does not fit, 0 when all do.
 	VerifyAudit(ctx context.Context) (int64, error)

@@ -135,7 +135,7 @@ func (b *bench) fails(code server.Code, err error) {
 
 func (b *bench) actions() []string {
 	b.t.Helper()
-	lines, err := b.store.Audit(context.Background(), 0, 1000)
+	lines, err := b.store.Audit(context.Background(), server.AuditQuery{Max: 1000})
 	b.ok(err)
 	var actions []string
 	for _, line := range lines {

@@ -286,6 +286,43 @@ func (s *Service) Devices(ctx context.Context) ([]server.DeviceRecord, error) {
 	return usable, nil
 }
 
+// RenameDevice gives a device another name. It fails with CodeUnknownDevice or
+// CodeInvalid.
+func (s *Service) RenameDevice(ctx context.Context, by Minter, id, name string) error {
+	name, err := cleanName(name, "device")
+	if err != nil {
+		return err
+	}
+	device, err := s.store.Device(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := s.store.RenameDevice(ctx, id, name); err != nil {
+		return err
+	}
+	s.audit(ctx, by.line(server.AuditDeviceRenamed, id, device.Name+" is now "+name))
+	return nil
+}
+
+// RevokeDevices ends every device but one, and returns how many there were.
+// except is empty to end all of them.
+func (s *Service) RevokeDevices(ctx context.Context, by Minter, except string) (revoked int, err error) {
+	devices, err := s.store.Devices(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, device := range devices {
+		if device.ID == except {
+			continue
+		}
+		if err := s.RevokeDevice(ctx, by, device.ID); err != nil {
+			return revoked, err
+		}
+		revoked++
+	}
+	return revoked, nil
+}
+
 // RevokeDevice ends a device and what it has open. It fails with
 // CodeUnknownDevice.
 func (s *Service) RevokeDevice(ctx context.Context, by Minter, id string) error {

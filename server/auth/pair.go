@@ -52,7 +52,7 @@ func newDevice(request PairRequest, now time.Time) (Paired, server.LoginRecord, 
 }
 
 func devicePrincipal(device server.DeviceRecord) server.Principal {
-	return server.Principal{Kind: server.PrincipalDevice, ID: device.ID, Name: device.Name, Scopes: device.Scopes, Binding: device.Binding}
+	return server.Principal{Kind: server.PrincipalDevice, ID: device.ID, Name: device.Name, Scopes: device.Scopes, Binding: device.Binding, ExpiresAt: device.ExpiresAt}
 }
 
 // CreateTicket makes a single-use link's secret. It fails with CodeForbidden.
@@ -70,6 +70,44 @@ func (s *Service) CreateTicket(ctx context.Context, by Minter, scopes server.Sco
 	}
 	s.audit(ctx, by.line(server.AuditLinkMade, "", scopes.String()))
 	return secret, record.ExpiresAt, nil
+}
+
+// Bounds of how long a guest may watch.
+const (
+	GuestLifetime    = time.Hour // when nothing else is said
+	MinGuestLifetime = time.Minute
+	MaxGuestLifetime = 24 * time.Hour
+)
+
+// InviteGuest makes a single-use link that lets one browser watch one session
+// until a moment, and do nothing else. The link itself has to be opened within
+// TicketLifetime. It fails with CodeForbidden or CodeInvalid.
+func (s *Service) InviteGuest(ctx context.Context, by Minter, key server.SessionKey, lifetime time.Duration) (secret string, until, opened time.Time, err error) {
+	none := time.Time{}
+	if lifetime == 0 {
+		lifetime = GuestLifetime
+	}
+	if lifetime < MinGuestLifetime || lifetime > MaxGuestLifetime {
+		return "", none, none, server.Errorf(server.CodeInvalid, "a guest watches for a minute at least and a day at most")
+	}
+	if err := by.mayGive(server.ScopeRead); err != nil {
+		return "", none, none, err
+	}
+	binding, err := narrow(by.Binding, server.Binding{Sessions: []server.SessionKey{key}})
+	if err != nil {
+		return "", none, none, err
+	}
+	now := time.Now()
+	until, opened = now.Add(lifetime), now.Add(min(lifetime, TicketLifetime))
+	secret = randomText(ticketBytes)
+	record := server.TicketRecord{Secret: hashOf(secret), Until: until, Grant: server.Grant{
+		Kind: server.PrincipalDevice, Scopes: server.ScopeRead, Binding: binding, CreatedBy: by.label(), CreatedAt: now, ExpiresAt: opened,
+	}}
+	if err := s.store.CreateTicket(ctx, record); err != nil {
+		return "", none, none, err
+	}
+	s.audit(ctx, by.line(server.AuditGuestInvited, key.String(), "until "+until.UTC().Format(time.RFC3339)))
+	return secret, until, opened, nil
 }
 
 // PairWithTicket redeems a link. It fails with CodeTicketInvalid, with
@@ -97,6 +135,9 @@ func (s *Service) PairWithTicket(ctx context.Context, ticket string, request Pai
 		return Paired{}, err
 	}
 	paired.Device.Scopes, paired.Device.Binding = record.Scopes.Limit(limit), record.Binding
+	if !record.Until.IsZero() && record.Until.Before(paired.Device.ExpiresAt) {
+		paired.Device.ExpiresAt = record.Until
+	}
 	s.auditPaired(ctx, paired, "link made by "+record.CreatedBy)
 	return paired, nil
 }

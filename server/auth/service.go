@@ -166,6 +166,11 @@ func (s *Service) lastSeen(device server.DeviceRecord) time.Time {
 	return device.LastSeenAt
 }
 
+// AuditLines lists audit lines, newest first.
+func (s *Service) AuditLines(ctx context.Context, query server.AuditQuery) ([]server.AuditRecord, error) {
+	return s.store.Audit(ctx, query)
+}
+
 // Audit appends a line about what the context's principal did. A line that
 // cannot be written is logged; the deed stands.
 func (s *Service) Audit(ctx context.Context, action, target, detail string) {

@@ -192,7 +192,7 @@ func (s *Service) bearer(ctx context.Context, header string) (server.Principal, 
 		return server.Principal{Kind: server.PrincipalHost, ID: host.ID, Name: host.Name}, nil
 	}
 	s.sawToken(record.ID, now)
-	return server.Principal{Kind: server.PrincipalToken, ID: record.ID, Name: record.Name, Scopes: record.Scopes, Binding: record.Binding}, nil
+	return server.Principal{Kind: server.PrincipalToken, ID: record.ID, Name: record.Name, Scopes: record.Scopes, Binding: record.Binding, ExpiresAt: record.ExpiresAt}, nil
 }
 
 func tokenUsable(token server.TokenRecord, now time.Time) error {

@@ -17,9 +17,12 @@ type meOutput struct {
 		Name     string               `json:"name"`
 		Scopes   []string             `json:"scopes" nullable:"false"`
 		Bound    bool                 `json:"bound" doc:"Whether it reaches single sessions only"`
-		Insecure bool                 `json:"insecure" doc:"Whether this is plain HTTP off loopback: no exec, no admin, and anybody on the network can read along"`
-		Version  string               `json:"version" doc:"The server's version"`
-		URL      string               `json:"url" doc:"The address for links"`
+		Sessions []server.SessionKey  `json:"sessions,omitempty" nullable:"false" doc:"Which ones, when it is bound"`
+		// ExpiresMS is -1 for what has no end.
+		ExpiresMS int64  `json:"expires_ms" doc:"How long this credential still lives at most, -1 without end"`
+		Insecure  bool   `json:"insecure" doc:"Whether this is plain HTTP off loopback: no exec, no admin, and anybody on the network can read along"`
+		Version   string `json:"version" doc:"The server's version"`
+		URL       string `json:"url" doc:"The address for links"`
 	}
 }
 
@@ -49,19 +52,48 @@ type devicesOutput struct {
 	}
 }
 
+type renameDeviceInput struct {
+	ID   string `path:"id" maxLength:"64"`
+	Body struct {
+		Name string `json:"name" minLength:"1" maxLength:"200"`
+	}
+}
+
+type revokeDevicesOutput struct {
+	Body struct {
+		Revoked int `json:"revoked" doc:"How many there were"`
+	}
+}
+
+type inviteGuestInput struct {
+	SessionInput
+	Body struct {
+		ExpiresMS int64 `json:"expires_ms,omitempty" minimum:"60000" maximum:"86400000" doc:"How long the guest may watch from now on; an hour when absent"`
+	}
+}
+
+type inviteGuestOutput struct {
+	Body struct {
+		URL       string `json:"url" doc:"The link. It works once, and is shown this once"`
+		OpenMS    int64  `json:"open_ms" doc:"How long it can be opened"`
+		ExpiresMS int64  `json:"expires_ms" doc:"How long the guest may watch"`
+	}
+}
+
 type idInput struct {
 	ID string `path:"id" maxLength:"64"`
 }
 
 // Token is a script's token as it is shown.
 type Token struct {
-	ID         string   `json:"id"`
-	Name       string   `json:"name"`
-	Scopes     []string `json:"scopes" nullable:"false"`
-	CreatedBy  string   `json:"created_by"`
-	CreatedMS  int64    `json:"created_ms" doc:"How long ago it was made"`
-	LastUsedMS int64    `json:"last_used_ms" doc:"How long ago it was last used, -1 when never"`
-	ExpiresMS  int64    `json:"expires_ms" doc:"How long it still lives, -1 without end"`
+	ID         string              `json:"id"`
+	Name       string              `json:"name"`
+	Scopes     []string            `json:"scopes" nullable:"false"`
+	CreatedBy  string              `json:"created_by"`
+	CreatedMS  int64               `json:"created_ms" doc:"How long ago it was made"`
+	LastUsedMS int64               `json:"last_used_ms" doc:"How long ago it was last used, -1 when never"`
+	ExpiresMS  int64               `json:"expires_ms" doc:"How long it still lives, -1 without end"`
+	Sessions   []server.SessionKey `json:"sessions,omitempty" nullable:"false" doc:"The only sessions that it reaches; absent for all"`
 }
 
 type tokensOutput struct {
@@ -126,6 +158,14 @@ func (a *API) registerAccess() {
 	route(a, operation{method: http.MethodDelete, path: "/api/devices/{id}", id: "revokeDevice", summary: "Revoke a paired browser", tag: "access",
 		status: http.StatusNoContent, errors: []server.Code{server.CodeUnknownDevice},
 		description: "Its open sockets end at once. A device may revoke itself; any other needs the scope `admin`."}, a.revokeDevice)
+	route(a, operation{method: http.MethodPatch, path: "/api/devices/{id}", id: "renameDevice", summary: "Give a paired browser another name", tag: "access",
+		status: http.StatusNoContent, errors: []server.Code{server.CodeUnknownDevice},
+		description: "A device may rename itself; any other needs the scope `admin`."}, a.renameDevice)
+	route(a, operation{method: http.MethodPost, path: "/api/devices/revoke", id: "revokeDevices", summary: "Revoke every browser but this one", tag: "access",
+		access: admin, description: "Asked for with a token, it revokes all of them."}, a.revokeDevices)
+	route(a, operation{method: http.MethodPost, path: "/api/sessions/{id}/guests", id: "inviteGuest", summary: "Make a link that lets somebody watch this session for a while", tag: "access",
+		status: http.StatusCreated, access: admin, errors: []server.Code{server.CodeUnknownSession},
+		description: "The guest sees this session only and cannot type. It is listed among the devices and revoked there."}, a.inviteGuest)
 	route(a, operation{method: http.MethodGet, path: "/api/tokens", id: "listTokens", summary: "List tokens of scripts", tag: "access", access: admin}, a.listTokens)
 	route(a, operation{method: http.MethodPost, path: "/api/tokens", id: "createToken", summary: "Make a token for a script", tag: "access",
 		status: http.StatusCreated, access: admin, errors: []server.Code{server.CodeNameTaken}}, a.createToken)
@@ -145,6 +185,10 @@ func (a *API) me(ctx context.Context, _ *struct{}) (*meOutput, error) {
 	output := &meOutput{}
 	output.Body.Kind, output.Body.ID, output.Body.Name = c.principal.Kind, c.principal.ID, c.principal.Name
 	output.Body.Scopes, output.Body.Bound = c.principal.Scopes.Names(), !c.principal.Binding.IsZero()
+	output.Body.Sessions, output.Body.ExpiresMS = c.principal.Binding.Sessions, -1
+	if !c.principal.ExpiresAt.IsZero() {
+		output.Body.ExpiresMS = max(0, time.Until(c.principal.ExpiresAt).Milliseconds())
+	}
 	output.Body.Insecure, output.Body.Version, output.Body.URL = c.principal.Insecure, a.version, a.sites.Link()
 	return output, nil
 }
@@ -196,7 +240,8 @@ func (a *API) listDevices(ctx context.Context, _ *struct{}) (*devicesOutput, err
 	for _, record := range records {
 		output.Body.Items = append(output.Body.Items, server.Device{
 			ID: record.ID, Name: record.Name, Scopes: record.Scopes.Names(), CreatedMS: since(record.CreatedAt), LastSeenMS: since(record.LastSeenAt),
-			Address: record.Address, Insecure: record.Insecure, Current: me.Kind == server.PrincipalDevice && me.ID == record.ID,
+			Address: record.Address, Insecure: record.Insecure, Sessions: record.Binding.Sessions,
+			ExpiresMS: max(0, time.Until(record.ExpiresAt).Milliseconds()), Current: me.Kind == server.PrincipalDevice && me.ID == record.ID,
 		})
 	}
 	return output, nil
@@ -213,8 +258,54 @@ func (a *API) revokeDevice(ctx context.Context, input *idInput) (*struct{}, erro
 	return nil, a.auth.RevokeDevice(ctx, auth.MinterOf(c.principal), input.ID)
 }
 
+// owns lets a device act on itself, and an admin on any.
+func owns(p server.Principal, id string) error {
+	if p.Kind == server.PrincipalDevice && p.ID == id && p.Binding.IsZero() {
+		return nil
+	}
+	return checkAccess(p, access{scopes: server.ScopeAdmin, unbound: true})
+}
+
+func (a *API) renameDevice(ctx context.Context, input *renameDeviceInput) (*struct{}, error) {
+	p := callFrom(ctx).principal
+	if err := owns(p, input.ID); err != nil {
+		return nil, err
+	}
+	return nil, a.auth.RenameDevice(ctx, auth.MinterOf(p), input.ID, input.Body.Name)
+}
+
+func (a *API) revokeDevices(ctx context.Context, _ *struct{}) (*revokeDevicesOutput, error) {
+	p := callFrom(ctx).principal
+	except := ""
+	if p.Kind == server.PrincipalDevice {
+		except = p.ID
+	}
+	revoked, err := a.auth.RevokeDevices(ctx, auth.MinterOf(p), except)
+	if err != nil {
+		return nil, err
+	}
+	output := &revokeDevicesOutput{}
+	output.Body.Revoked = revoked
+	return output, nil
+}
+
+func (a *API) inviteGuest(ctx context.Context, input *inviteGuestInput) (*inviteGuestOutput, error) {
+	session, err := a.find(ctx, &input.SessionInput, server.ScopeAdmin)
+	if err != nil {
+		return nil, err
+	}
+	secret, until, opened, err := a.auth.InviteGuest(ctx, auth.MinterOf(callFrom(ctx).principal), session.Key(), time.Duration(input.Body.ExpiresMS)*time.Millisecond)
+	if err != nil {
+		return nil, err
+	}
+	output := &inviteGuestOutput{}
+	output.Body.URL = a.sites.Link() + "/#t=" + secret
+	output.Body.OpenMS, output.Body.ExpiresMS = time.Until(opened).Milliseconds(), time.Until(until).Milliseconds()
+	return output, nil
+}
+
 func tokenItem(record server.TokenRecord) Token {
-	item := Token{ID: record.ID, Name: record.Name, Scopes: record.Scopes.Names(), CreatedBy: record.CreatedBy,
+	item := Token{ID: record.ID, Name: record.Name, Scopes: record.Scopes.Names(), CreatedBy: record.CreatedBy, Sessions: record.Binding.Sessions,
 		CreatedMS: since(record.CreatedAt), LastUsedMS: -1, ExpiresMS: -1}
 	if !record.LastUsedAt.IsZero() {
 		item.LastUsedMS = since(record.LastUsedAt)

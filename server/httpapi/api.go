@@ -88,6 +88,7 @@ func (a *API) register() {
 	a.registerHealth()
 	a.registerCheck()
 	a.registerAccess()
+	a.registerAudit()
 	a.registerHosts()
 	a.registerSessions()
 	a.registerInput()

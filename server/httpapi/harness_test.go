@@ -124,6 +124,12 @@ func (b *bench) browser(scopes server.Scopes) *caller {
 	if err != nil {
 		b.t.Fatal(err)
 	}
+	return b.opened(ticket)
+}
+
+// opened is the browser that opens a link.
+func (b *bench) opened(ticket string) *caller {
+	b.t.Helper()
 	c := &caller{b: b, headers: http.Header{"Origin": {origin}, "Sec-Fetch-Site": {"same-origin"}}}
 	answer := c.post("/api/pair", map[string]string{"ticket": ticket, "name": "Pixel"})
 	answer.is(http.StatusOK)

@@ -225,7 +225,13 @@ func devices(t *testing.T, s *suite) {
 	s.ok(s.SeeDevices(s.ctx, map[string]time.Time{a.ID: a.LastSeenAt, "nobody": now}))
 	s.same(must(s.Device(s.ctx, a.ID))(s), a)
 
+	s.ok(s.RenameDevice(s.ctx, b.ID, "Tablet"))
+	b.Name = "Tablet"
+	if got := must(s.Device(s.ctx, b.ID))(s); got.Name != "Tablet" {
+		t.Errorf("the device is called %q", got.Name)
+	}
 	s.ok(s.RevokeDevice(s.ctx, b.ID, now))
+	s.fails(server.CodeUnknownDevice, s.RenameDevice(s.ctx, b.ID, "again"))
 	s.ok(s.RevokeDevice(s.ctx, b.ID, now.Add(time.Hour)))
 	b.RevokedAt = now
 	s.same(must(s.Device(s.ctx, b.ID))(s), b)
@@ -320,6 +326,16 @@ func tickets(t *testing.T, s *suite) {
 	s.ok(err)
 	if got := must(s.Device(s.ctx, device.ID))(s); got.Scopes != server.ScopeRead || !got.Binding.Allows(server.SessionKey{Host: hostA, ID: sessionA}) {
 		t.Errorf("device has scopes %v, binding %v", got.Scopes, got.Binding)
+	}
+	if got := must(s.Device(s.ctx, device.ID))(s); !got.ExpiresAt.Equal(device.ExpiresAt) {
+		t.Errorf("the device ends at %v, want %v", got.ExpiresAt, device.ExpiresAt)
+	}
+	brief, guest, entry := s.pairing(3)
+	brief.Until = now.Add(time.Minute)
+	s.ok(s.CreateTicket(s.ctx, brief))
+	_ = must(s.RedeemTicket(s.ctx, brief.Secret, now, server.AllScopes, guest, entry))(s)
+	if got := must(s.Device(s.ctx, guest.ID))(s); !got.ExpiresAt.Equal(brief.Until) {
+		t.Errorf("the guest ends at %v, want %v", got.ExpiresAt, brief.Until)
 	}
 	used, err := redeem(ticket.Secret, now.Add(time.Minute), server.AllScopes)
 	s.fails(server.CodeTicketUsed, err)
@@ -431,8 +447,19 @@ func audit(t *testing.T, s *suite) {
 		line.ID = i + 1
 		want = append([]server.AuditRecord{line}, want...)
 	}
-	s.same(must(s.Audit(s.ctx, 0, 10))(s), want)
-	s.same(must(s.Audit(s.ctx, 4, 2))(s), want[2:4])
+	s.same(must(s.Audit(s.ctx, server.AuditQuery{Max: 10}))(s), want)
+	s.same(must(s.Audit(s.ctx, server.AuditQuery{Before: 4, Max: 2}))(s), want[2:4])
+	other := server.AuditRecord{At: now, Action: server.AuditDeviceRevoked, Kind: server.PrincipalDevice, Who: "d1", Target: "d2"}
+	s.ok(s.AppendAudit(s.ctx, other))
+	other.ID = 6
+	for _, query := range []server.AuditQuery{{Action: server.AuditDeviceRevoked}, {Action: "device"}, {Who: "d1"}, {Target: "d2"}, {Action: "device", Who: "d1", Target: "d2"}} {
+		query.Max = 10
+		s.same(must(s.Audit(s.ctx, query))(s), []server.AuditRecord{other})
+	}
+	for _, query := range []server.AuditQuery{{Action: "dev"}, {Action: "device.%"}, {Who: "d2"}, {Action: "session", Who: "d1"}} {
+		query.Max = 10
+		s.same(must(s.Audit(s.ctx, query))(s), []server.AuditRecord{})
+	}
 	s.same(must(s.VerifyAudit(s.ctx))(s), int64(0))
 }
 

@@ -44,7 +44,8 @@ type cli struct {
 	Pair        pairCommand        `cmd:"" help:"Print a six-character code for a phone, or with --host for a host."`
 	Link        linkCommand        `cmd:"" help:"Print a link that signs one browser in."`
 	Token       tokenCommand       `cmd:"" help:"Make, list and revoke tokens for scripts."`
-	Devices     devicesCommand     `cmd:"" aliases:"clients" help:"List and revoke paired browsers."`
+	Devices     devicesCommand     `cmd:"" aliases:"clients" help:"List, rename and revoke paired browsers."`
+	Audit       auditCommand       `cmd:"" help:"List, verify and export who did what."`
 	Hosts       hostsCommand       `cmd:"" help:"List and remove enrolled hosts."`
 	Migrate     migrateCommand     `cmd:"" help:"Bring the database up to date; serve does it by itself."`
 	Healthcheck healthcheckCommand `cmd:"" help:"Exit with 0 when the server answers."`

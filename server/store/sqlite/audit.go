@@ -45,10 +45,12 @@ func (s *Store) AppendAudit(ctx context.Context, r server.AuditRecord) error {
 	})
 }
 
-// Audit lists lines newest first.
-func (s *Store) Audit(ctx context.Context, before int64, limit int) ([]server.AuditRecord, error) {
-	const query = "SELECT " + auditColumns + " FROM audit WHERE ?1 = 0 OR id < ?1 ORDER BY id DESC LIMIT ?2"
-	return list(ctx, s.reader, "list audit lines", scanAudit, query, before, limit)
+// Audit lists the lines that a query names, newest first.
+func (s *Store) Audit(ctx context.Context, q server.AuditQuery) ([]server.AuditRecord, error) {
+	const query = "SELECT " + auditColumns + " FROM audit WHERE (?1 = 0 OR id < ?1)" +
+		" AND (?2 = '' OR action = ?2 OR substr(action, 1, length(?2) + 1) = ?2 || '.')" +
+		" AND (?3 = '' OR who = ?3) AND (?4 = '' OR target = ?4) ORDER BY id DESC LIMIT ?5"
+	return list(ctx, s.reader, "list audit lines", scanAudit, query, q.Before, q.Action, q.Who, q.Target, q.Max)
 }
 
 // VerifyAudit recomputes the chain from the first line.

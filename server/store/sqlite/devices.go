@@ -100,6 +100,17 @@ func (s *Store) RevokeDevice(ctx context.Context, id string, at time.Time) error
 	})
 }
 
+// RenameDevice gives a device another name.
+func (s *Store) RenameDevice(ctx context.Context, id, name string) error {
+	return s.write(ctx, "rename device", func(tx *sql.Tx) error {
+		result, err := tx.ExecContext(ctx, "UPDATE devices SET name = ? WHERE id = ? AND revoked_at = 0", name, id)
+		if err != nil {
+			return err
+		}
+		return needRow(result, server.CodeUnknownDevice)
+	})
+}
+
 // SeeDevices records when devices and their newest logins were last here.
 func (s *Store) SeeDevices(ctx context.Context, seen map[string]time.Time) error {
 	return s.write(ctx, "record devices seen", func(tx *sql.Tx) error {

@@ -27,9 +27,9 @@ func (s *Store) CreateTicket(ctx context.Context, ticket server.TicketRecord) er
 		if err != nil {
 			return err
 		}
-		const insert = "INSERT INTO tickets (secret, kind, scopes, binding, created_by, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)"
+		const insert = "INSERT INTO tickets (secret, kind, scopes, binding, created_by, created_at, expires_at, device_until) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 		_, err = tx.ExecContext(ctx, insert, ticket.Secret[:], string(ticket.Kind), ticket.Scopes.String(), binding, ticket.CreatedBy,
-			milliseconds(ticket.CreatedAt), milliseconds(ticket.ExpiresAt))
+			milliseconds(ticket.CreatedAt), milliseconds(ticket.ExpiresAt), milliseconds(ticket.Until))
 		return err
 	})
 }
@@ -38,7 +38,7 @@ func (s *Store) CreateTicket(ctx context.Context, ticket server.TicketRecord) er
 func (s *Store) RedeemTicket(ctx context.Context, secret server.Hash, now time.Time, limit server.Scopes, device server.DeviceRecord, login server.LoginRecord) (server.TicketRecord, error) {
 	var ticket server.TicketRecord
 	err := s.write(ctx, "redeem ticket", func(tx *sql.Tx) error {
-		const query = "SELECT kind, scopes, binding, created_by, created_at, expires_at, used_at, used_by, used_from FROM tickets WHERE secret = ?"
+		const query = "SELECT kind, scopes, binding, created_by, created_at, expires_at, device_until, used_at, used_by, used_from FROM tickets WHERE secret = ?"
 		var err error
 		ticket, err = scanTicket(tx.QueryRowContext(ctx, query, secret[:]))
 		switch {
@@ -56,6 +56,9 @@ func (s *Store) RedeemTicket(ctx context.Context, secret server.Hash, now time.T
 			return err
 		}
 		device.Scopes, device.Binding = ticket.Scopes.Limit(limit), ticket.Binding
+		if !ticket.Until.IsZero() && ticket.Until.Before(device.ExpiresAt) {
+			device.ExpiresAt = ticket.Until
+		}
 		return insertDevice(ctx, tx, device, login)
 	})
 	ticket.Secret = secret
@@ -65,11 +68,12 @@ func (s *Store) RedeemTicket(ctx context.Context, secret server.Hash, now time.T
 func scanTicket(row scanner) (server.TicketRecord, error) {
 	var t server.TicketRecord
 	var grant grantScan
-	var created, expires, used int64
-	if err := row.Scan(&t.Kind, &grant.scopes, &grant.binding, &t.CreatedBy, &created, &expires, &used, &t.UsedBy, &t.UsedFrom); err != nil {
+	var created, expires, until, used int64
+	if err := row.Scan(&t.Kind, &grant.scopes, &grant.binding, &t.CreatedBy, &created, &expires, &until, &used, &t.UsedBy, &t.UsedFrom); err != nil {
 		return t, err
 	}
 	t.CreatedAt, t.ExpiresAt, t.UsedAt = fromMilliseconds(created), fromMilliseconds(expires), fromMilliseconds(used)
+	t.Until = fromMilliseconds(until)
 	var err error
 	t.Scopes, t.Binding, err = grant.values()
 	return t, err

@@ -4,6 +4,48 @@
  */
 
 export interface paths {
+  "/api/audit": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Who did what, from where
+     * @description Lines are only ever added, and each covers the one before: `agent-helm-server audit verify` finds a change. They hold no keystrokes and no secrets.
+     *
+     *     Scope: `admin`.
+     */
+    get: operations["listAudit"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/audit/export": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * All audit lines as JSON lines, oldest last
+     * @description Scope: `admin`.
+     */
+    get: operations["exportAudit"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/api/check": {
     parameters: {
       query?: never;
@@ -104,6 +146,28 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  "/api/devices/revoke": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Revoke every browser but this one
+     * @description Asked for with a token, it revokes all of them.
+     *
+     *     Scope: `admin`.
+     */
+    post: operations["revokeDevices"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   "/api/devices/{id}": {
     parameters: {
       query?: never;
@@ -121,7 +185,11 @@ export interface paths {
     delete: operations["revokeDevice"];
     options?: never;
     head?: never;
-    patch?: never;
+    /**
+     * Give a paired browser another name
+     * @description A device may rename itself; any other needs the scope `admin`.
+     */
+    patch: operations["renameDevice"];
     trace?: never;
   };
   "/api/events": {
@@ -349,6 +417,28 @@ export interface paths {
      * @description Scope: `input`.
      */
     patch: operations["renameSession"];
+    trace?: never;
+  };
+  "/api/sessions/{id}/guests": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Make a link that lets somebody watch this session for a while
+     * @description The guest sees this session only and cannot type. It is listed among the devices and revoked there.
+     *
+     *     Scope: `admin`.
+     */
+    post: operations["inviteGuest"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
     trace?: never;
   };
   "/api/sessions/{id}/input": {
@@ -583,6 +673,37 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
   schemas: {
+    AuditLine: {
+      /** @example device.paired */
+      action: string;
+      /** @description Where from; for display only */
+      address?: string;
+      /**
+       * Format: int64
+       * @description How long ago
+       */
+      ago_ms: number;
+      /**
+       * Format: date-time
+       * @description By the server's clock
+       */
+      at: string;
+      detail?: string;
+      /** Format: int64 */
+      id: number;
+      /** @description What did it; absent when that is unknown */
+      kind?: string;
+      name?: string;
+      /** @description The id of what it was done to */
+      target?: string;
+      /** @description The id of who did it */
+      who?: string;
+    };
+    AuditOutputBody: {
+      /** @description Newest first */
+      items: components["schemas"]["AuditLine"][];
+      next: string | null;
+    };
     CheckOutputBody: {
       /** @description Whether this is plain HTTP off loopback */
       insecure: boolean;
@@ -656,6 +777,11 @@ export interface components {
       created_ms: number;
       /** @description Whether it is the one that asks */
       current: boolean;
+      /**
+       * Format: int64
+       * @description How long it lives at most, unless it is paired again
+       */
+      expires_ms: number;
       id: string;
       /** @description Whether it was paired over plain HTTP off loopback */
       insecure: boolean;
@@ -666,6 +792,8 @@ export interface components {
       last_seen_ms: number;
       name: string;
       scopes: string[];
+      /** @description The only sessions that a guest sees; absent for a device of one's own */
+      sessions?: components["schemas"]["SessionKey"][];
     };
     DevicesOutputBody: {
       items: components["schemas"]["Device"][];
@@ -757,6 +885,27 @@ export interface components {
        */
       status: "applied";
     };
+    InviteGuestInputBody: {
+      /**
+       * Format: int64
+       * @description How long the guest may watch from now on; an hour when absent
+       */
+      expires_ms?: number;
+    };
+    InviteGuestOutputBody: {
+      /**
+       * Format: int64
+       * @description How long the guest may watch
+       */
+      expires_ms: number;
+      /**
+       * Format: int64
+       * @description How long it can be opened
+       */
+      open_ms: number;
+      /** @description The link. It works once, and is shown this once */
+      url: string;
+    };
     Match: {
       alt?: boolean;
       /** Format: int64 */
@@ -780,6 +929,11 @@ export interface components {
     MeOutputBody: {
       /** @description Whether it reaches single sessions only */
       bound: boolean;
+      /**
+       * Format: int64
+       * @description How long this credential still lives at most, -1 without end
+       */
+      expires_ms: number;
       id: string;
       /** @description Whether this is plain HTTP off loopback: no exec, no admin, and anybody on the network can read along */
       insecure: boolean;
@@ -787,6 +941,8 @@ export interface components {
       kind: "device" | "token";
       name: string;
       scopes: string[];
+      /** @description Which ones, when it is bound */
+      sessions?: components["schemas"]["SessionKey"][];
       /** @description The address for links */
       url: string;
       /** @description The server's version */
@@ -868,6 +1024,9 @@ export interface components {
       /** @description The host's bearer token for GET /api/hosts/link. It is shown this once */
       token: string;
     };
+    RenameDeviceInputBody: {
+      name: string;
+    };
     RenameInputBody: {
       name: string;
     };
@@ -876,6 +1035,13 @@ export interface components {
       cols: number;
       /** Format: int32 */
       rows: number;
+    };
+    RevokeDevicesOutputBody: {
+      /**
+       * Format: int64
+       * @description How many there were
+       */
+      revoked: number;
     };
     Run: {
       bg?: string;
@@ -1066,6 +1232,8 @@ export interface components {
       last_used_ms: number;
       name: string;
       scopes: string[];
+      /** @description The only sessions that it reaches; absent for all */
+      sessions?: components["schemas"]["SessionKey"][];
     };
     TokensOutputBody: {
       items: components["schemas"]["Token"][];
@@ -1088,6 +1256,135 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+  listAudit: {
+    parameters: {
+      query?: {
+        /** @description An action such as device.paired, or what stands before its dot */
+        action?: string;
+        /** @description The id of who did it */
+        who?: string;
+        /** @description The id of what it was done to */
+        target?: string;
+        /** @description The next of the answer before; absent for the newest lines */
+        cursor?: string;
+        limit?: number;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["AuditOutputBody"];
+        };
+      };
+      /** @description Unauthorized */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Forbidden */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Unprocessable Entity */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Internal Server Error */
+      500: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
+  exportAudit: {
+    parameters: {
+      query?: {
+        /** @description An action such as device.paired, or what stands before its dot */
+        action?: string;
+        /** @description The id of who did it */
+        who?: string;
+        /** @description The id of what it was done to */
+        target?: string;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/jsonl": string;
+        };
+      };
+      /** @description Unauthorized */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Forbidden */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Unprocessable Entity */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Internal Server Error */
+      500: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
   check: {
     parameters: {
       query?: never;
@@ -1374,6 +1671,62 @@ export interface operations {
       };
     };
   };
+  revokeDevices: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["RevokeDevicesOutputBody"];
+        };
+      };
+      /** @description Unauthorized */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Forbidden */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Unprocessable Entity */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Internal Server Error */
+      500: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
   revokeDevice: {
     parameters: {
       query?: never;
@@ -1384,6 +1737,75 @@ export interface operations {
       cookie?: never;
     };
     requestBody?: never;
+    responses: {
+      /** @description No Content */
+      204: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Unauthorized */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Forbidden */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Not Found */
+      404: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Unprocessable Entity */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Internal Server Error */
+      500: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
+  renameDevice: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["RenameDeviceInputBody"];
+      };
+    };
     responses: {
       /** @description No Content */
       204: {
@@ -2320,6 +2742,80 @@ export interface operations {
       };
       /** @description Gateway Timeout */
       504: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
+  inviteGuest: {
+    parameters: {
+      query?: {
+        /** @description Which host's session, where two hosts have one with this id; absent, the one that came first */
+        host?: string;
+      };
+      header?: never;
+      path: {
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["InviteGuestInputBody"];
+      };
+    };
+    responses: {
+      /** @description Created */
+      201: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["InviteGuestOutputBody"];
+        };
+      };
+      /** @description Unauthorized */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Forbidden */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Not Found */
+      404: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Unprocessable Entity */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Internal Server Error */
+      500: {
         headers: {
           [name: string]: unknown;
         };
