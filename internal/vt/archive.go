@@ -184,6 +184,9 @@ func (a *archive) pushRecord(rec []byte, table *styleTable, next *line) bool {
 // appendPlain appends the text of cells without trailing spaces.
 func (t *Terminal) appendPlain(dst []byte, cells []cell) []byte {
 	start := len(dst)
+	for n := len(cells); n > 0 && !cells[n-1].hasContent(); n-- {
+		cells = cells[:n-1]
+	}
 	for i := 0; i < len(cells); i++ {
 		c := cells[i]
 		if r := c.withoutTag(); r-0x20 <= 0x7e-0x20 {

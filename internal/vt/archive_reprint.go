@@ -174,6 +174,11 @@ func (r *reprint) ended() bool {
 // compare takes a complete line while a reprint may be going on.
 func (a *archive) compare(t *Terminal, cells []cell, alt bool) {
 	r := &a.reprint
+	if !t.affordLetters(len(cells) * (1 + len(r.places))) {
+		a.stopComparing()
+		a.append(t, cells, alt)
+		return
+	}
 	a.text = t.appendPlain(a.text[:0], cells)
 	a.letters = appendLetters(a.letters[:0], a.text)
 	letters := a.letters
@@ -198,9 +203,22 @@ func (a *archive) compare(t *Terminal, cells []cell, alt bool) {
 	a.proceed(t, cells, alt, letters)
 }
 
+// stopComparing keeps what was held back.
+func (a *archive) stopComparing() {
+	r := &a.reprint
+	a.appendAll(&r.held)
+	a.appendAll(&r.lead)
+	*r = reprint{places: r.places[:0]}
+}
+
 // begin looks for a reprint that begins at this line.
 func (a *archive) begin(t *Terminal, cells []cell, alt bool, letters []byte) {
 	r := &a.reprint
+	if !t.affordLetters(min(a.store.len(), reprintWindow)) {
+		a.stopComparing()
+		a.append(t, cells, alt)
+		return
+	}
 	if a.find(letters); len(r.places) == 0 {
 		r.first = false
 		a.appendAll(&r.lead)

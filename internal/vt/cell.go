@@ -116,16 +116,25 @@ func (l *line) grow(n int) {
 // fillCells sets all of dst. Copying what is already there is several times
 // faster than a loop.
 func fillCells(dst []cell, c cell) {
-	if len(dst) < 16 {
-		for i := range dst {
-			dst[i] = c
-		}
-		return
+	first := dst[:min(8, len(dst))]
+	for i := range first {
+		first[i] = c
 	}
-	for i := range 8 {
-		dst[i] = c
+	repeatStart(dst, len(first))
+}
+
+// repeatBytes is fillCells for bytes.
+func repeatBytes(dst []byte, b byte) {
+	first := dst[:min(8, len(dst))]
+	for i := range first {
+		first[i] = b
 	}
-	for n := 8; n < len(dst); n *= 2 {
+	repeatStart(dst, len(first))
+}
+
+// repeatStart repeats the first n elements of dst in all of it.
+func repeatStart[E any](dst []E, n int) {
+	for ; n > 0 && n < len(dst); n *= 2 {
 		copy(dst[n:], dst[:n])
 	}
 }

@@ -20,7 +20,7 @@
 //   - ED 1 in the last column clears the wrap flag of the row below; xterm.js
 //     addresses a wrong line, or throws.
 //   - Repeat counts of IL, DL, SU, SD, CHT and CBT stop having an effect at the
-//     size of the screen, that of REP at twice its width.
+//     size of the screen, that of REP at its width.
 //   - Strings (OSC, DCS) above 1 MiB and clusters above 32 code points are cut.
 //   - A character split over two writes is put together correctly always, and a
 //     run of characters is one run however it was cut into writes.

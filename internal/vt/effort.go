@@ -1,47 +1,61 @@
 package vt
 
-// Filling, erasing and scrolling put their work off until somebody looks. Two
-// kinds of sequence cannot: those that move the columns of every row (SL, SR,
-// DECIC, DECDC), and erasing around protected cells (DECSED). A few bytes of
-// them can touch a million cells, over and over; xterm.js hangs on that. They
-// have no effect beyond what a program's bytes have paid for.
+// Filling, erasing and scrolling put their work off until somebody looks. Some
+// work cannot wait: moving the columns of every row (SL, SR, DECIC, DECDC),
+// erasing around protected cells (DECSED), and comparing a line with the archive.
+// A few bytes can ask for a million cells or letters of it, over and over, and
+// xterm.js hangs on some of that. It is not done beyond what a program's bytes
+// have paid for: the sequence has no effect, the line is kept without comparing.
 const (
-	// effortPerByte is how many cells a byte pays for: as many as a screen of
+	// cellsPerByte is how many cells a byte pays for: as many as a screen of
 	// 80×24 costs, divided by the length of the shortest such sequence, so that
 	// a terminal of that size never runs into debt.
-	effortPerByte = 704
-	// effortPerRow is what a row costs besides its cells.
-	effortPerRow = 32
-	// maxEffort is how many cells may be touched in advance: eight times the
+	cellsPerByte = 704
+	// cellsPerRow is what a row costs besides its cells.
+	cellsPerRow = 32
+	// cellsAhead is how many cells may be touched in advance: eight times the
 	// largest screen.
-	maxEffort = 8 * maxSize * maxSize
+	cellsAhead = 8 * maxSize * maxSize
+
+	// lettersPerByte and lettersAhead are the same for comparing. A transcript
+	// printed again takes a tenth of that.
+	lettersPerByte = 400
+	lettersAhead   = 2 << 20
 )
 
-// An effort counts the cells touched and not yet paid for. It depends on the
-// bytes alone, not on how they were cut into writes.
+// An effort is what was done and is not yet paid for. It depends on the bytes
+// alone, not on how they were cut into writes.
 type effort struct {
-	// fed counts the bytes given to Write, those under way included.
-	fed uint64
-	// debt was owed when paid bytes had been consumed.
+	// debt was owed when the terminal had consumed paid bytes.
 	debt int
 	paid uint64
 }
 
 // owed is the debt after consumed bytes.
-func (e *effort) owed(consumed uint64) int {
-	payment := min(consumed-e.paid, maxEffort) * effortPerByte
-	return max(0, e.debt-int(payment))
+func (e *effort) owed(consumed uint64, perByte int) int {
+	const most = 1 << 30 // pays for everything
+	return max(0, e.debt-int(min(consumed-e.paid, most))*perByte)
 }
 
-// afford says whether so many rows may be gone through now, and takes note.
-func (t *Terminal) afford(rows int) bool {
-	e := &t.effort
-	cells := rows * (t.cols + effortPerRow)
-	consumed := e.fed - uint64(len(t.rest))
-	e.debt, e.paid = e.owed(consumed), consumed
-	if e.debt+cells > maxEffort {
+// spend says whether an effort of a size is possible, and takes note of it.
+func (e *effort) spend(consumed uint64, size, perByte, ahead int) bool {
+	e.debt, e.paid = e.owed(consumed, perByte), consumed
+	if e.debt+size > ahead {
 		return false
 	}
-	e.debt += cells
+	e.debt += size
 	return true
+}
+
+// consumed is how many bytes were read since the terminal was made.
+func (t *Terminal) consumed() uint64 { return t.fed - uint64(len(t.rest)) }
+
+// affordRows says whether so many rows may be gone through now.
+func (t *Terminal) affordRows(rows int) bool {
+	return t.touched.spend(t.consumed(), rows*(t.cols+cellsPerRow), cellsPerByte, cellsAhead)
+}
+
+// affordLetters says whether so many letters may be compared now.
+func (t *Terminal) affordLetters(n int) bool {
+	return t.compared.spend(t.consumed(), n, lettersPerByte, lettersAhead)
 }

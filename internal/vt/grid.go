@@ -259,7 +259,7 @@ func (t *Terminal) scroll(wrapped bool) {
 		if s == t.main {
 			t.pushHistory()
 		} else {
-			t.archive.push(t, s.row(0), s.rowOrNil(1), true)
+			t.archive.push(t, s.row(0), s.liveOrNil(1), true)
 		}
 	}
 	s.rotateUp(s.top, s.bottom, 1)
@@ -275,6 +275,14 @@ func (s *screen) rowOrNil(y int) *line {
 		return nil
 	}
 	return s.row(y)
+}
+
+// liveOrNil is rowOrNil without writing the row out.
+func (s *screen) liveOrNil(y int) *line {
+	if y >= len(s.rows) {
+		return nil
+	}
+	return s.live(y)
 }
 
 // restrict keeps the cursor on the screen, or in the scroll region in origin
@@ -428,7 +436,7 @@ func (t *Terminal) eraseRows(from, to int, respectProtect bool) {
 	s := t.cur
 	fill := blank(t.eraseStyle())
 	if respectProtect && t.styles.protected {
-		if !t.afford(to - from) {
+		if !t.affordRows(to - from) {
 			return
 		}
 		for y := from; y < to; y++ {
@@ -536,7 +544,7 @@ func (t *Terminal) scrollDown(n int) {
 // shiftColumns is SL, SR, DECIC and DECDC: every row of the region loses or
 // gains n cells at a column.
 func (t *Terminal) shiftColumns(x, n int, insert bool) {
-	if !t.cursorInRegion() || !t.afford(t.cur.bottom-t.cur.top+1) {
+	if !t.cursorInRegion() || !t.affordRows(t.cur.bottom-t.cur.top+1) {
 		return
 	}
 	fill := blank(t.eraseStyle())

@@ -166,6 +166,26 @@ func (t *Terminal) put(content cell, width int) {
 	t.store(l, content, width, tag)
 }
 
+// putMany is put, n times, without insert mode and with wrapping.
+func (t *Terminal) putMany(content cell, width, n int) {
+	s := t.cur
+	for n > 0 {
+		t.put(content, width)
+		n--
+		l := s.live(s.y)
+		more := min(n, (t.cols-s.x)/width)
+		from, to := s.x-width, s.x+more*width
+		if more <= 0 || from < 0 {
+			continue
+		}
+		l.grow(to)
+		repeatStart(l.cells[from:to], width)
+		s.x = to
+		t.mendRight()
+		n -= more
+	}
+}
+
 // mendInserted clears the first half of a wide character whose second half was
 // moved out of the row.
 func (t *Terminal) mendInserted(l *line) {
@@ -252,7 +272,7 @@ func (t *Terminal) repeat(n int) {
 	}
 	c := s.live(s.y).at(x)
 	text := t.cellText(c)
-	n = min(n, maxSize, max(minRepeat, 2*t.cols))
+	n = min(n, maxSize, max(minRepeat, t.cols))
 	t.inRun = false
 	switch {
 	case len(text) == 1:
@@ -263,9 +283,8 @@ func (t *Terminal) repeat(n int) {
 		t.printASCII(run[:n])
 	case t.charset == 0 && t.modes.wrap && !t.modes.insert && c.width() == int(t.lastWidth) && text != "":
 		// Printing the text would make this cell again.
-		for t.beginRun(); n > 0; n-- {
-			t.put(c&cellContent, c.width())
-		}
+		t.beginRun()
+		t.putMany(c&cellContent, c.width(), n)
 	default:
 		for ; n > 0; n-- {
 			for _, r := range text {
@@ -276,6 +295,6 @@ func (t *Terminal) repeat(n int) {
 	t.inRun = false
 }
 
-// REP has an effect up to twice the width of the screen, and of no fewer than
+// REP has an effect up to the width of the screen, and of no fewer than
 // minRepeat characters: programs repeat a character over a line at most.
 const minRepeat = 16

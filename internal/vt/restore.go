@@ -347,4 +347,6 @@ func (d *decoder) observed() {
 	}
 	t.replies = append([]byte(nil), d.bytes(maxReplies)...)
 	t.faults = d.u64()
+	t.touched.debt = d.num(cellsAhead)
+	t.compared.debt = d.num(lettersAhead)
 }

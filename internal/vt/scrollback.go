@@ -8,7 +8,7 @@ const scrollbackBytes = 16 << 20
 // reuses the row.
 func (t *Terminal) pushHistory() {
 	s := t.main
-	first, next := s.live(0), s.rowOrNil(1)
+	first, next := s.live(0), s.liveOrNil(1)
 	if t.scrollbackMax == 0 {
 		first.flatten()
 		t.archive.push(t, first, next, false)

@@ -21,9 +21,10 @@ import (
 //
 // Version 1, 2026-11-30: first.
 // Version 2, 2026-11-30: marks of rows taken back, reprints by letters.
+// Version 3, 2026-11-30: the effort not paid for.
 const (
 	stateMagic   = "AHVT"
-	stateVersion = 2
+	stateVersion = 3
 	// maxStateStyles bounds the table; a state with more styles than any
 	// screen shows writes the rest as the default style.
 	maxStateStyles = 1 << 17
@@ -215,6 +216,8 @@ func (e *encoder) state(history int) {
 	}
 	e.bytes(t.replies)
 	e.u64(t.faults)
+	e.num(t.touched.owed(t.consumed(), cellsPerByte))
+	e.num(t.compared.owed(t.consumed(), lettersPerByte))
 }
 
 func (e *encoder) screen(s *screen) {

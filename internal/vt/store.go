@@ -505,9 +505,8 @@ func (s *lineStore) pushLine(t *Terminal, l *line, flags byte) []byte {
 	start := len(c.data)
 	if letter {
 		c.data = slices.Grow(append(c.data, flags|recordPlain), l.until)
-		for range l.until {
-			c.data = append(c.data, byte(l.rest))
-		}
+		c.data = c.data[:start+1+l.until]
+		repeatBytes(c.data[start+1:], byte(l.rest))
 	} else {
 		c.data = append(c.data, flags)
 		c.data = binary.AppendUvarint(c.data, uint64(l.until))

@@ -58,7 +58,10 @@ type Terminal struct {
 	observed observed
 	titles   []string
 	faults   uint64
-	effort   effort
+	// fed counts the bytes given to Write.
+	fed uint64
+	// touched counts cells, compared letters.
+	touched, compared effort
 }
 
 // New returns an empty terminal.
@@ -134,7 +137,7 @@ func (t *Terminal) Reset() {
 // goes on behind the byte that did it.
 func (t *Terminal) Write(p []byte) (int, error) {
 	t.rest = p
-	t.effort.fed += uint64(len(p))
+	t.fed += uint64(len(p))
 	for len(t.rest) > 0 {
 		t.writeSome()
 	}

@@ -23,7 +23,7 @@ function guard(core) {
   const handler = core._inputHandler;
   for (const [final, limit] of [['L', 1000], ['M', 1000], ['S', 1000], ['T', 1000], ['I', 1000], ['Z', 1000], ['b', 0]]) {
     handler._parser.registerCsiHandler({ final }, (params) => {
-      params.params[0] = Math.min(params.params[0], limit || Math.min(1000, Math.max(16, 2 * core.cols)));
+      params.params[0] = Math.min(params.params[0], limit || Math.min(1000, Math.max(16, core.cols)));
       return false;
     });
   }
