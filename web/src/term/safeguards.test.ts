@@ -72,7 +72,7 @@ describe('counts', () => {
 
   it('of repeated characters end where the host ends them', async () => {
     await write('\x1b[2J\x1b[Ha\x1b[999b')
-    expect(text().replace(/\s/g, '')).toHaveLength(21)
+    expect(text().replace(/\s/g, '')).toHaveLength(17)
   })
 
   it('of the screen and below are untouched', async () => {

@@ -58,7 +58,7 @@ function coreOf(term: Terminal): Core {
 }
 
 /** Repetitions and characters in a cell that internal/vt allows; the screen is the same only with its bounds. */
-const mostRepeats = (cols: number) => Math.min(1000, Math.max(16, 2 * cols))
+const mostRepeats = (cols: number) => Math.min(1000, Math.max(16, cols))
 const mostInCell = 32
 
 /**
