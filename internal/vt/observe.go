@@ -100,7 +100,7 @@ type observed struct {
 }
 
 // Observe returns what can be seen from outside now. It reads the screen and
-// costs a few microseconds.
+// costs some ten microseconds.
 func (t *Terminal) Observe() Observation {
 	o := &t.observed
 	return Observation{

@@ -41,7 +41,8 @@ const (
 // PromptOption is one choice.
 type PromptOption struct {
 	// Key has the names of the keys that choose it, as EncodeKey takes them,
-	// parted by single spaces: "1", "esc", "y enter".
+	// parted by single spaces: "1", "esc", "y enter". They come from tables,
+	// never from the screen.
 	Key   string `json:"key"`
 	Label string `json:"label"`
 }

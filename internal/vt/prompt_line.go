@@ -1,9 +1,6 @@
 package vt
 
-import (
-	"strings"
-	"unicode/utf8"
-)
+import "strings"
 
 // linePrompt reads a line that ends in its choices, "[y/N]", "(yes/no)" or the
 // like, with the cursor behind it. What is typed there is ended by Enter.
@@ -88,27 +85,29 @@ func splitChoices(s string) []string {
 	return strings.FieldsFunc(s, func(r rune) bool { return r == '/' || r == ',' || r == '|' })
 }
 
-// choiceNames are what single letters stand for.
+// choiceNames are the letters that can be keys, and what they stand for. No other
+// character of the screen becomes a key.
 var choiceNames = map[string]string{"y": "Yes", "n": "No", "a": "All", "q": "Quit", "d": "Don't ask again", "s": "Skip", "e": "Edit", "?": "Help"}
 
-// readChoice reads one of the choices: "Y", "yes", "(D)on't ask again". Words of
-// other letters are what a person would have to write, as ssh's fingerprint.
+// choiceKeys are the words that can be written out.
+var choiceKeys = map[string]PromptOption{"yes": {"y e s enter", "Yes"}, "no": {"n o enter", "No"}}
+
+// readChoice reads one of the choices: "Y", "yes", "(D)on't ask again". What is
+// known by neither table is left out, as ssh's fingerprint.
 func readChoice(s string) (PromptOption, bool) {
 	s = strings.TrimSpace(s)
+	label := ""
 	if len(s) > 3 && s[0] == '(' && s[2] == ')' {
-		letter := strings.ToLower(s[1:2])
-		return PromptOption{letter + " enter", clip(s[1:2]+s[3:], maxPromptText)}, true
+		label = clip(s[1:2]+s[3:], maxPromptText)
+		s = s[1:2]
 	}
 	word := strings.ToLower(s)
-	switch {
-	case word == "yes" || word == "no":
-		return PromptOption{strings.Join(strings.Split(word, ""), " ") + " enter", strings.ToUpper(word[:1]) + word[1:]}, true
-	case utf8.RuneCountInString(word) != 1 || word == "+" || word == " ":
-		return PromptOption{}, false
+	if o, ok := choiceKeys[word]; ok {
+		return o, true
 	}
-	label := choiceNames[word]
+	name, ok := choiceNames[word]
 	if label == "" {
-		label = word
+		label = name
 	}
-	return PromptOption{word + " enter", label}, true
+	return PromptOption{word + " enter", label}, ok
 }

@@ -189,8 +189,32 @@ func TestPrompt_id(t *testing.T) {
 	}
 }
 
-// TestPrompt_bounds: what a hostile program draws is bounded and breaks nothing.
+// TestPrompt_bounds: what a hostile program draws is bounded and breaks nothing,
+// and no character of it becomes a key that is in no table.
 func TestPrompt_bounds(t *testing.T) {
+	known := map[string]bool{"enter": true, "esc": true, "left": true, "right": true, "o": true}
+	for n := '1'; n <= '9'; n++ {
+		known[string(n)] = true
+	}
+	for letter := range choiceNames {
+		known[letter] = true
+	}
+	check := func(p Prompt) {
+		t.Helper()
+		if len(p.Question) > maxPromptText || len(p.Options) > maxOptions {
+			t.Errorf("question of %d bytes, %d options", len(p.Question), len(p.Options))
+		}
+		for _, o := range p.Options {
+			if len(o.Label) > maxPromptText {
+				t.Errorf("label of %d bytes", len(o.Label))
+			}
+			for _, key := range strings.Split(o.Key, " ") {
+				if !known[key] {
+					t.Errorf("option %+v", o)
+				}
+			}
+		}
+	}
 	long := strings.Repeat("é", 3000)
 	for _, s := range []string{
 		long + "?\r\n❯ 1. " + long + "\r\n  2. " + long + "\r\n",
@@ -198,6 +222,8 @@ func TestPrompt_bounds(t *testing.T) {
 		strings.Repeat("❯ 1. a\r\n", 100),
 		strings.Repeat("\r\n", 50) + "? [" + strings.Repeat("y/n/", 5000) + "]",
 		"\x1b[20;1H❯ 2. b\x1b[19;1H  1. a",
+		"Go on? [y/n/\x1b[31m!/;/~/A/é/ctrl+c/up]",
+		"Go on? (Y)es/(N)o/(!)bang/(X)x",
 		"Allow once",
 		"? (Y)es/",
 		"❯",
@@ -207,20 +233,12 @@ func TestPrompt_bounds(t *testing.T) {
 		for _, size := range [][2]int{{80, 24}, {1, 1}, {2, 40}, {40, 20}, {300, 200}} {
 			term := New(Options{Cols: size[0], Rows: size[1]})
 			term.Write([]byte(s))
-			p := term.Observe().Prompt
-			if len(p.Question) > maxPromptText || len(p.Options) > maxOptions {
-				t.Errorf("question of %d bytes, %d options", len(p.Question), len(p.Options))
-			}
-			for _, o := range p.Options {
-				if len(o.Label) > maxPromptText || len(o.Key) > 80 {
-					t.Errorf("option %+v", o)
-				}
-			}
+			check(term.Observe().Prompt)
 		}
 	}
 	for seed := range uint64(300) {
 		term := New(Options{Cols: 30, Rows: 10})
 		term.Write(newGenerator(seed, false).stream(60))
-		term.Observe()
+		check(term.Observe().Prompt)
 	}
 }
