@@ -43,6 +43,10 @@ lint: ## Run the linters alone
 	$(GOLANGCI_LINT) run ./...
 	cd web && npm run lint
 
+.PHONY: vuln
+vuln: ## Look up known faults in the modules we link, offline
+	@sh scripts/vuln
+
 .PHONY: fmt
 fmt: ## Format Go, TypeScript, Vue and CSS
 	gofmt -w $$(git ls-files '*.go')
