@@ -83,3 +83,17 @@ func TestObserve_programHostile(t *testing.T) {
 		}
 	}
 }
+
+// TestObserve_osc9 parts notifications from ConEmu's commands.
+func TestObserve_osc9(t *testing.T) {
+	term := New(Options{Cols: 80, Rows: 24})
+	term.Write([]byte("\x1b]9;9;\"/srv/a b\"\a\x1b]9;12\a\x1b]9;2;text\a\x1b]9;1;500\a\x1b]9;\a\x1b]9;4;3\a"))
+	o := term.Observe()
+	if o.Notification.Count != 0 || o.Cwd != "/srv/a b" || o.Progress.State != 3 {
+		t.Errorf("%+v", o)
+	}
+	term.Write([]byte("\x1b]9;4 of 5 tests passed; see the log\a"))
+	if n := term.Observe().Notification; n.Count != 1 || n.Body != "4 of 5 tests passed; see the log" {
+		t.Errorf("%+v", n)
+	}
+}

@@ -63,11 +63,7 @@ func (t *Terminal) osc(text []byte, byST bool) {
 	case 8:
 		t.hyperlink(data)
 	case 9:
-		if rest, ok := strings.CutPrefix(data, "4;"); ok {
-			t.setProgress(rest)
-		} else if data != "" {
-			t.notify("", data)
-		}
+		t.osc9(data)
 	case 10, 11, 12:
 		colors := [...]string{reportForeground, reportBackground, reportCursor}
 		for i, slot := range strings.SplitN(data, ";", 4) {
@@ -90,6 +86,23 @@ func (t *Terminal) osc(text []byte, byST bool) {
 			return
 		}
 		t.setProgram(data)
+	}
+}
+
+// osc9 is a notification as iTerm2 has it, or one of the commands of ConEmu, which
+// begin with their number. Of these the progress and the folder are observed.
+func (t *Terminal) osc9(data string) {
+	command, rest, _ := strings.Cut(data, ";")
+	switch command {
+	case "4":
+		t.setProgress(rest)
+	case "9":
+		if cwd := clip(strings.Trim(rest, `"`), maxCwd); strings.HasPrefix(cwd, "/") {
+			t.observed.Cwd = cwd
+		}
+	case "", "1", "2", "3", "5", "6", "7", "8", "10", "11", "12":
+	default:
+		t.notify("", data)
 	}
 }
 
