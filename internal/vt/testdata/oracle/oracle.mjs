@@ -27,6 +27,16 @@ function guard(core) {
       return false;
     });
   }
+  handler._parser.registerEscHandler({ intermediates: '#', final: '8' }, () => {
+    // In origin mode DECALN runs past the last row, which in a full list is the
+    // first one of the scrollback.
+    const { lines, ybase } = core.buffers.active;
+    const kept = [];
+    for (let y = 0; y < Math.min(core.rows, ybase); y++) kept.push(lines.get(y).clone());
+    handler.screenAlignmentPattern();
+    kept.forEach((line, y) => lines.set(y, line));
+    return true;
+  });
   for (const prefix of ['', '?']) {
     handler._parser.registerCsiHandler({ prefix, final: 'J' }, (params) => {
       const buffer = core.buffers.active;
