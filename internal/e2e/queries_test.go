@@ -273,3 +273,57 @@ func resident(t *testing.T, pid int) int {
 	t.Fatalf("process %d tells no VmRSS", pid)
 	return 0
 }
+
+// What the screen asks is answered by the keys that the session's prompt names,
+// with no hook in the program.
+func TestPrompt_keysAnswer(t *testing.T) {
+	for name, c := range map[string]struct{ script, question, label, answered string }{
+		"yes or no": {`read -p "Go on? [y/N] " answer; echo "answered $answer"; cat`, "Go on?", "Yes", "answered y"},
+		"select":    {`echo "Which one?"; select one in staging production; do echo "answered $one"; cat; done`, "Which one?", "production", "answered production"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := NewStack(t)
+			id := s.Run("asks", "bash", "-c", c.script)
+			stream := s.Viewer().Attach(s.HostID, id, nil)
+			must(t, stream.WaitFor(s.Context(), "live", func(now Snapshot) bool { return now.Live }))
+			type session struct {
+				Status struct{ Kind, Text string }
+				Prompt *struct {
+					ID, Question string
+					Options      []struct{ Key, Label string }
+				}
+			}
+			keys := ""
+			s.Eventually("the session shows the question", func() error {
+				var now session
+				if err := s.GetJSON("/api/sessions/"+id, &now); err != nil {
+					return err
+				}
+				if now.Prompt == nil || now.Prompt.Question != c.question || now.Status.Kind != "needs_you" || now.Status.Text != c.question {
+					return fmt.Errorf("%+v", now)
+				}
+				for _, option := range now.Prompt.Options {
+					if option.Label == c.label {
+						keys = option.Key
+					}
+				}
+				if keys == "" {
+					return fmt.Errorf("no option %s: %+v", c.label, now.Prompt)
+				}
+				return nil
+			})
+			stream.Keys(keys)
+			must(t, stream.WaitFor(s.Context(), "the answer", func(now Snapshot) bool { return strings.Contains(now.Text, c.answered) }))
+			s.Eventually("the question is gone", func() error {
+				var now session
+				if err := s.GetJSON("/api/sessions/"+id, &now); err != nil {
+					return err
+				}
+				if now.Prompt != nil || now.Status.Kind == "needs_you" {
+					return fmt.Errorf("%+v", now)
+				}
+				return nil
+			})
+		})
+	}
+}
