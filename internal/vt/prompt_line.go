@@ -10,7 +10,7 @@ func linePrompt(s *promptScreen) (Prompt, bool) {
 	}
 	l := s.lines[s.cursor]
 	row := s.t.cur.y - l.y
-	if s.x+row*s.t.cols < textWidth(l.text) {
+	if s.x+row*s.t.cols < textWidth(l.text) || l.isCommand() {
 		return Prompt{}, false
 	}
 	body := strings.TrimRight(l.text, " :?>")
@@ -40,6 +40,12 @@ func linePrompt(s *promptScreen) (Prompt, bool) {
 	p.Question = clip(question, maxPromptText)
 	p.ID = promptID(s.lines[max(0, s.cursor-2):s.cursor+1], p.Options)
 	return p, true
+}
+
+// isCommand says whether a line is what somebody enters at a shell or an agent.
+func (l promptLine) isCommand() bool {
+	word, _, more := strings.Cut(l.inner, " ")
+	return l.takesInput() || more && (word == "%" || strings.HasSuffix(word, "$") || strings.HasSuffix(word, "#"))
 }
 
 // cutChoices parts "Go on? [y/n]" and "(Y)es/(N)o [Yes]" into the question and the
