@@ -136,6 +136,7 @@ const (
 	EventHostRemoved    = "host_removed"    // body: {"id"}
 	EventSession        = "session"         // body: one session
 	EventSessionRemoved = "session_removed" // body: {"host", "id"}
+	EventDevice         = "device"          // body: one device that was paired just now; to those who could revoke it
 )
 
 // Event tells a viewer of a change. Body is the same JSON as in the HTTP API;

@@ -29,6 +29,7 @@ type change struct {
 	// session and owner are set for a session.
 	session *server.Session
 	owner   wire.ClientID
+	device  *server.Device // for a new device
 }
 
 // body is JSON that is encoded by whoever needs it first.
@@ -46,7 +47,20 @@ func (b *body) encode() (json.RawMessage, error) {
 
 // id tells what a change is about; a later change of the same thing replaces an
 // earlier one.
-func (c change) id() server.SessionKey { return c.key }
+func (c change) id() server.SessionKey {
+	if c.device != nil {
+		return server.SessionKey{Host: "device " + c.device.ID} // no host's id has a space
+	}
+	return c.key
+}
+
+// AnnounceDevice tells everybody who could revoke it, itself apart, of a device
+// that was paired just now.
+func (f *Fleet) AnnounceDevice(device server.Device) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.publish(change{kind: wire.EventDevice, device: &device, body: &body{value: &device}})
+}
 
 // publishSession tells of a session as it is now. The caller holds mu.
 func (f *Fleet) publishSession(e *entry) {
@@ -320,6 +334,10 @@ func timeless(h server.Host) server.Host {
 
 // allowed says whether the principal may be told of a change at all.
 func (s *Subscription) allowed(c change) bool {
+	if c.device != nil {
+		p := s.principal
+		return p.Scopes.Has(server.ScopeAdmin) && p.Binding.IsZero() && (p.Kind != server.PrincipalDevice || p.ID != c.device.ID)
+	}
 	if c.key.ID != "" {
 		return s.principal.CanSee(c.key)
 	}

@@ -720,6 +720,38 @@ func TestSubscription_binding(t *testing.T) {
 	})
 }
 
+// A new device is announced to those who could revoke it, and to nobody else.
+func TestSubscription_newDevice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, newStore())
+		told := map[string]*Subscription{}
+		for name, p := range map[string]server.Principal{
+			"owner":          {Kind: server.PrincipalDevice, ID: "owner", Scopes: server.AllScopes},
+			"the new device": {Kind: server.PrincipalDevice, ID: "new", Scopes: server.AllScopes},
+			"reader":         {Kind: server.PrincipalDevice, ID: "reader", Scopes: server.ScopeRead},
+			"guest":          {Kind: server.PrincipalDevice, ID: "guest", Scopes: server.AllScopes, Binding: server.Binding{Sessions: []server.SessionKey{keyA1}}},
+		} {
+			s := f.Subscribe(p)
+			defer s.Close()
+			next(t, s) // the snapshot
+			told[name] = s
+		}
+		f.AnnounceDevice(server.Device{ID: "new", Name: "Pixel"})
+		for name, s := range told {
+			events, err := s.Take()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := name == "owner"; (len(events) == 1) != want {
+				t.Errorf("%s is told %v", name, events)
+			} else if want && (events[0].Kind != wire.EventDevice || !strings.Contains(string(events[0].Body), `"id":"new"`)) {
+				t.Errorf("%s is told %s %s", name, events[0].Kind, events[0].Body)
+			}
+		}
+		closeFleet(t, f)
+	})
+}
+
 // Hosts, viewers and subscribers come and go at once while the fleet closes.
 func TestFleet_closesUnderLoad(t *testing.T) {
 	f := open(t, newStore())

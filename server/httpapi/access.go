@@ -215,6 +215,7 @@ func (a *API) pair(ctx context.Context, input *pairInput) (*pairOutput, error) {
 	if err := a.auth.SetCookie(c.w, c.r, c.transport, paired.Cookie); err != nil {
 		return nil, err
 	}
+	a.fleet.AnnounceDevice(deviceItem(paired.Device, server.Principal{}))
 	output := &pairOutput{}
 	output.Body.Device, output.Body.Name, output.Body.Scopes = paired.Device.ID, paired.Device.Name, paired.Device.Scopes.Names()
 	output.Body.Proof, output.Body.Insecure = paired.Proof, paired.Device.Insecure
@@ -238,13 +239,18 @@ func (a *API) listDevices(ctx context.Context, _ *struct{}) (*devicesOutput, err
 	output := &devicesOutput{}
 	output.Body.Items = make([]server.Device, 0, len(records))
 	for _, record := range records {
-		output.Body.Items = append(output.Body.Items, server.Device{
-			ID: record.ID, Name: record.Name, Scopes: record.Scopes.Names(), CreatedMS: since(record.CreatedAt), LastSeenMS: since(record.LastSeenAt),
-			Address: record.Address, Insecure: record.Insecure, Sessions: record.Binding.Sessions,
-			ExpiresMS: max(0, time.Until(record.ExpiresAt).Milliseconds()), Current: me.Kind == server.PrincipalDevice && me.ID == record.ID,
-		})
+		output.Body.Items = append(output.Body.Items, deviceItem(record, me))
 	}
 	return output, nil
+}
+
+// deviceItem is a device as me is shown it.
+func deviceItem(record server.DeviceRecord, me server.Principal) server.Device {
+	return server.Device{
+		ID: record.ID, Name: record.Name, Scopes: record.Scopes.Names(), CreatedMS: since(record.CreatedAt), LastSeenMS: since(record.LastSeenAt),
+		Address: record.Address, Insecure: record.Insecure, Sessions: record.Binding.Sessions,
+		ExpiresMS: max(0, time.Until(record.ExpiresAt).Milliseconds()), Current: me.Kind == server.PrincipalDevice && me.ID == record.ID,
+	}
 }
 
 func (a *API) revokeDevice(ctx context.Context, input *idInput) (*struct{}, error) {

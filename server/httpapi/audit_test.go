@@ -55,6 +55,9 @@ func TestAudit_tells_who_did_what(t *testing.T) {
 func TestDevices_revoke_all_others(t *testing.T) {
 	b := newBench(t)
 	admin, first, second := b.browser(server.AllScopes), b.browser(server.AllScopes), b.browser(server.ScopeRead)
+	if got := b.fleet.announced; len(got) != 3 || got[2].ID != second.device || got[2].Name != "Pixel" || got[2].Current {
+		t.Errorf("announced %+v", got)
+	}
 	var answer struct{ Revoked int }
 	admin.post("/api/devices/revoke", nil).is(http.StatusOK).into(&answer)
 	if answer.Revoked != 2 {

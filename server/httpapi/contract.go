@@ -57,6 +57,9 @@ type Fleet interface {
 	// Subscribe gives the changes that principal may see.
 	Subscribe(principal server.Principal) Subscription
 
+	// AnnounceDevice tells everybody who could revoke it of a new device.
+	AnnounceDevice(device server.Device)
+
 	// AddHost takes a host that was enrolled, RemoveHost drops what is kept of
 	// one that was removed from the store.
 	AddHost(host server.HostRecord)

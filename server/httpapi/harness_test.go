@@ -237,13 +237,14 @@ func (a *answer) into(target any) {
 
 // fakeFleet notes what it is asked and answers what it is told to.
 type fakeFleet struct {
-	mu       sync.Mutex
-	sessions []server.Session
-	calls    []string // guarded by mu
-	inputs   []Input  // guarded by mu
-	fail     error
-	page     string
-	events   chan []wire.Event
+	mu        sync.Mutex
+	sessions  []server.Session
+	calls     []string // guarded by mu
+	inputs    []Input  // guarded by mu
+	announced []server.Device
+	fail      error
+	page      string
+	events    chan []wire.Event
 	// search and recording answer, where they are set.
 	search    func(context.Context, server.SessionKey, wire.SearchParams) (vt.SearchResult, bool, error)
 	recording func(from *wire.Position) (wire.RecordingResult, error)
@@ -355,6 +356,7 @@ func (f *fakeFleet) Recording(_ context.Context, key server.SessionKey, from *wi
 	return f.recording(from)
 }
 func (f *fakeFleet) Subscribe(server.Principal) Subscription { return fakeSubscription{f} }
+func (f *fakeFleet) AnnounceDevice(d server.Device)          { f.announced = append(f.announced, d) }
 func (f *fakeFleet) AddHost(host server.HostRecord)          { f.note("add", host.Name) }
 func (f *fakeFleet) RemoveHost(_ context.Context, host string) {
 	f.note("remove", host)

@@ -201,7 +201,7 @@ export interface paths {
     };
     /**
      * Changes of hosts and sessions as they happen
-     * @description Server-sent events. The first is `snapshot` with `{hosts, sessions}`; then `host`, `host_removed`, `session` and `session_removed`, each with the whole thing as it is now. A reader that is too slow is cut off and gets a fresh snapshot when it comes back.
+     * @description Server-sent events. The first is `snapshot` with `{hosts, sessions}`; then `host`, `host_removed`, `session` and `session_removed`, each with the whole thing as it is now, and `device` for a browser that was paired just now, to those who could revoke it. A reader that is too slow is cut off and gets a fresh snapshot when it comes back.
      *
      *     Scope: `read`.
      */
