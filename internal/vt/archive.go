@@ -31,6 +31,12 @@ type archive struct {
 	// The rest is scratch.
 	text, letters, other, ahead []byte
 	aheadLines                  []int
+	before, after, stay         []place
+}
+
+// share has the archive's records use the styles of another store.
+func (a *archive) share(styles *tables) {
+	a.store.tables, a.reprint.held.tables, a.reprint.lead.tables = styles, styles, styles
 }
 
 func (a *archive) oldest() LineID { return a.next - LineID(a.store.len()) }

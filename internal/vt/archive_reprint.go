@@ -93,6 +93,14 @@ func (p place) weight() int {
 	return p.lines
 }
 
+// restart forgets what was compared and held back, but not its memory.
+func (r *reprint) restart(with reprint) {
+	r.held.reset()
+	r.lead.reset()
+	with.held, with.lead, with.places = r.held, r.lead, r.places[:0]
+	*r = with
+}
+
 // best is the surest place, of the archive's newest lines among equals.
 func (r *reprint) best() place {
 	best := r.places[0]
@@ -112,7 +120,7 @@ func (a *archive) expectReprint() {
 	}
 	r := &a.reprint
 	a.appendAll(&r.lead)
-	*r = reprint{active: true, budget: beginWithin, first: true, end: a.next, places: r.places[:0]}
+	r.restart(reprint{active: true, budget: beginWithin, first: true, end: a.next})
 }
 
 // allowReprint is for weaker signs: the cursor is at the top, from where a
@@ -208,13 +216,13 @@ func (a *archive) stopComparing() {
 	r := &a.reprint
 	a.appendAll(&r.held)
 	a.appendAll(&r.lead)
-	*r = reprint{places: r.places[:0]}
+	r.restart(reprint{})
 }
 
 // begin looks for a reprint that begins at this line.
 func (a *archive) begin(t *Terminal, cells []cell, alt bool, letters []byte) {
 	r := &a.reprint
-	if !t.affordLetters(min(a.store.len(), reprintWindow)) {
+	if !t.affordLetters(min(a.store.len(), reprintWindow) + maxPlaces*len(letters)) {
 		a.stopComparing()
 		a.append(t, cells, alt)
 		return
@@ -228,12 +236,13 @@ func (a *archive) begin(t *Terminal, cells []cell, alt bool, letters []byte) {
 			r.end = a.next
 		}
 		if r.budget--; r.budget <= 0 {
-			*r = reprint{places: r.places[:0]}
+			r.restart(reprint{})
 		}
 		return
 	}
 	// Lines without letters before it belong to it.
-	r.held, r.lead = r.lead, lineStore{}
+	r.held.reset()
+	r.held, r.lead = r.lead, r.held
 	r.again = 0
 	r.lines, r.letters, r.extras = 0, 0, 0
 	a.matched(t, cells, alt, letters)
@@ -243,9 +252,9 @@ func (a *archive) begin(t *Terminal, cells []cell, alt bool, letters []byte) {
 func (a *archive) proceed(t *Terminal, cells []cell, alt bool, letters []byte) {
 	r := &a.reprint
 	strong := r.strong()
-	before := append([]place(nil), r.places...)
-	after := make([]place, 0, len(before))
-	var stay []place
+	a.before = append(a.before[:0], r.places...)
+	before, after, stay := a.before, a.after[:0], a.stay[:0]
+	defer func() { a.after, a.stay = after, stay }()
 	part, rest := 0, 0
 	for _, p := range before {
 		q, n := a.follow(p, letters)
@@ -268,7 +277,7 @@ func (a *archive) proceed(t *Terminal, cells []cell, alt bool, letters []byte) {
 	if len(after) == 0 && part > 0 && (strong || r.first && part >= partLetters) {
 		// The archive ends within the line: its rest is new.
 		a.append(t, cells[t.cellsBehind(cells, part):], alt)
-		*r = reprint{places: r.places[:0]}
+		r.restart(reprint{})
 		return
 	}
 	if len(after) == 0 && r.again > 0 && a.beginAgain(letters) {
@@ -346,7 +355,7 @@ func (a *archive) matched(t *Terminal, cells []cell, alt bool, letters []byte) {
 		// Whatever other places there may be, this is it. Some programs go on with
 		// what was on the screen before.
 		r.held.reset()
-		*r = reprint{active: true, budget: 2 * beginSoon, end: r.end, places: r.places[:0]}
+		r.restart(reprint{active: true, budget: 2 * beginSoon, end: r.end})
 		return
 	}
 	for _, p := range r.places {
@@ -364,7 +373,7 @@ func (a *archive) matched(t *Terminal, cells []cell, alt bool, letters []byte) {
 	}
 	r.places = r.places[:0]
 	if r.first = false; r.strong() || r.budget <= 1 {
-		*r = reprint{places: r.places}
+		r.restart(reprint{})
 		return
 	}
 	r.budget--
@@ -388,7 +397,7 @@ func (a *archive) unmatched(t *Terminal, cells []cell, alt bool, n int) {
 			a.appendAll(&r.held)
 		}
 		r.held.reset()
-		*r = reprint{places: r.places[:0]}
+		r.restart(reprint{})
 	}
 }
 

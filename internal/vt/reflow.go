@@ -411,7 +411,7 @@ func (f *reflow) store(above, trimmed int) {
 	}
 	f.settleArchive(above - trimmed)
 
-	t.scrollback.reset()
+	t.scrollback.detach()
 	split := f.ybase - f.missing
 	for _, r := range f.list[:split] {
 		if r.line != nil {

@@ -394,8 +394,8 @@ type lineStore struct {
 	// tables has the table for the next chunk. Both histories share it, so that
 	// a record of one is a record of the other.
 	tables *tables
-	// spare is a chunk that was dropped, for the next.
-	spare *chunk
+	// spares are chunks that were dropped, for the next ones.
+	spares []*chunk
 }
 
 // tables holds the style table that new chunks take.
@@ -420,7 +420,26 @@ func (k *tables) take() (table *styleTable, first bool) {
 func (s *lineStore) len() int { return s.count }
 
 func (s *lineStore) reset() {
-	*s = lineStore{tables: s.tables}
+	// Nobody may still read the records: their memory serves again.
+	for _, c := range s.chunks {
+		s.keep(c)
+	}
+	clear(s.chunks)
+	*s = lineStore{tables: s.tables, spares: s.spares, chunks: s.chunks[:0]}
+}
+
+// detach is reset for who still reads the records.
+func (s *lineStore) detach() { *s = lineStore{tables: s.tables, spares: s.spares} }
+
+// maxSpares is how many chunks a store keeps for later.
+const maxSpares = 2
+
+// keep has a chunk that was taken away serve again, unless it is odd or many.
+func (s *lineStore) keep(c *chunk) {
+	if len(s.spares) < maxSpares && cap(c.data) <= 2*chunkSize {
+		*c = chunk{data: c.data[:0], ends: c.ends[:0]}
+		s.spares = append(s.spares, c)
+	}
 }
 
 // memory is about how many bytes the store holds.
@@ -450,8 +469,11 @@ func (s *lineStore) grow() *chunk {
 	if s.tables == nil {
 		s.tables = new(tables)
 	}
-	next := s.spare
-	s.spare = nil
+	var next *chunk
+	if n := len(s.spares); n > 0 {
+		next = s.spares[n-1]
+		s.spares = s.spares[:n-1]
+	}
 	if n := len(s.chunks); n > 0 {
 		last := s.chunks[n-1]
 		if last.table != s.tables.current || len(last.table.list) >= fullTable {
@@ -478,10 +500,7 @@ func (s *lineStore) drop() {
 	n := copy(s.chunks, s.chunks[1:])
 	s.chunks[n] = nil
 	s.chunks = s.chunks[:n]
-	if cap(c.data) <= 2*chunkSize {
-		*c = chunk{data: c.data[:0], ends: c.ends[:0]}
-		s.spare = c
-	}
+	s.keep(c)
 }
 
 // push appends a row and returns its record.
@@ -595,8 +614,7 @@ func (s *lineStore) dropFirst() {
 	}
 	s.head = 0
 	if len(s.chunks) == 1 {
-		s.chunks = nil
-		s.sealed = 0
+		s.reset()
 		return
 	}
 	s.drop()

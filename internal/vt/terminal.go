@@ -76,7 +76,7 @@ func New(o Options) *Terminal {
 	}
 	t.archive.next = 1
 	t.scrollback.tables = new(tables)
-	t.archive.store.tables = t.scrollback.tables
+	t.archive.share(t.scrollback.tables)
 	switch {
 	case o.Archive == 0:
 		t.archive.limit = defaultArchive
@@ -159,7 +159,7 @@ func (t *Terminal) writeSome() {
 func (t *Terminal) fault() {
 	t.faults++
 	t.archive = archive{next: t.archive.next, limit: t.archive.limit}
-	t.archive.store.tables = t.scrollback.tables
+	t.archive.share(t.scrollback.tables)
 	t.main, t.alt = new(screen), new(screen)
 	t.cur = t.main
 	t.Reset()
