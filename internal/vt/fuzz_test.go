@@ -5,22 +5,33 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"testing"
+
+	"github.com/agent-helm/agent-helm/internal/vt/payload"
 )
 
 // A fuzz input is bytes to write, with resizes where a 0x00 stands before two
-// bytes.
-func playFuzz(t *Terminal, input []byte) {
+// bytes. It is written in pieces of that many bytes, 0 for as much as there is.
+func playFuzz(t *Terminal, input []byte, piece int) {
+	write := func(p []byte) {
+		for ; piece > 0 && len(p) > piece; p = p[piece:] {
+			t.Write(p[:piece])
+		}
+		t.Write(p)
+	}
 	for len(input) > 0 {
 		i := bytes.IndexByte(input, 0)
 		if i < 0 || i+2 >= len(input) {
-			t.Write(input)
+			write(input)
 			return
 		}
-		t.Write(input[:i])
+		write(input[:i])
 		t.Resize(int(input[i+1])%100, int(input[i+2])%40)
 		input = input[i+3:]
 	}
 }
+
+// fuzzSizes are the sizes that a fuzzed terminal begins with.
+var fuzzSizes = [][2]int{{20, 6}, {2, 1}, {80, 24}, {1, 1000}, {1000, 1}, {132, 50}, {9, 3}, {300, 100}}
 
 // FuzzWrite feeds anything, and checks that nothing failed, that cutting does
 // not matter, that State and Restore lose nothing, and that a Repaint is short
@@ -31,25 +42,31 @@ func FuzzWrite(f *testing.F) {
 		f.Add(append(g.stream(15), append([]byte{0, byte(seed), byte(seed * 3)}, g.stream(15)...)...), uint16(seed*11))
 	}
 	f.Add([]byte("\x1b[99999999999999999999b\x1b[2147483647I\x1b[-5P\x1b[1;50r\x1b[M\x1b[1500000000S"), uint16(3))
+	for i, h := range payload.HostileList {
+		f.Add(h.Bytes()[:1024], uint16(i))
+	}
 	f.Add([]byte("\x1b]0;\u2733 Claude Code\a\x1b[999;999H\x1b[1Jx"), uint16(9))
 	f.Fuzz(func(t *testing.T, input []byte, cut uint16) {
 		if len(input) > 1<<16 {
 			return
 		}
-		options := Options{Cols: 20, Rows: 6, Scrollback: 20, Archive: 1 << 20}
+		size := fuzzSizes[cut%8]
+		options := Options{Cols: size[0], Rows: size[1], Scrollback: 20, Archive: 1 << 20}
 		a := New(options)
-		playFuzz(a, input)
+		playFuzz(a, input, 0)
 		if a.Faults() != 0 {
 			t.Fatalf("fault on %q", input)
 		}
-		if bytes.IndexByte(input, 0) < 0 && len(input) > 0 {
-			b := New(options)
-			at := int(cut) % len(input)
-			b.Write(input[:at])
-			b.Write(input[at:])
-			if d := a.Diff(b); d != "" {
-				t.Fatalf("%q cut at %d: %s", input, at, d)
-			}
+		b := New(options)
+		playFuzz(b, input, 1+int(cut/8)%97)
+		if d := a.Diff(b); d != "" {
+			t.Fatalf("%q in pieces of %d: %s", input, 1+int(cut/8)%97, d)
+		}
+		if !bytes.Equal(a.State(-1), b.State(-1)) {
+			t.Fatalf("%q in pieces of %d: the states differ", input, 1+int(cut/8)%97)
+		}
+		if n := a.scrollback.memory() + a.archive.store.memory(); n > 8<<20 {
+			t.Fatalf("%q: histories of %d bytes", input, n)
 		}
 		c, err := Restore(a.State(-1))
 		if err != nil {
