@@ -89,7 +89,9 @@ func (c *Connections) enter(tracked *conn) (admitted bool, evicted *conn) {
 	if c.strangers == nil {
 		c.strangers, c.perPeer = map[*conn]struct{}{}, map[netip.Prefix]int{}
 	}
-	crowded := c.perPeer[tracked.peer] >= maxStrangersPerAddress
+	// Behind a unix socket stands a proxy, and everybody behind that: they have
+	// no addresses here, and only the limit of all holds.
+	crowded := tracked.peer.IsValid() && c.perPeer[tracked.peer] >= maxStrangersPerAddress
 	if crowded || len(c.strangers) >= maxStrangers {
 		for other := range c.strangers {
 			rests := other.idle != nil && (!crowded || other.peer == tracked.peer)
