@@ -31,6 +31,7 @@ type archive struct {
 	// The rest is scratch.
 	text, letters, other, ahead []byte
 	aheadLines                  []int
+	known                       []knownLetters
 	before, after, stay         []place
 }
 

@@ -154,9 +154,29 @@ func (a *archive) lettersOf(id LineID) (letters []byte, ok bool) {
 	if len(rec) > maxCompared {
 		return nil, false
 	}
-	a.other = appendRecordLetters(a.other[:0], rec)
-	return a.other, true
+	if len(rec) > maxKnown {
+		a.other = appendRecordLetters(a.other[:0], rec)
+		return a.other, true
+	}
+	if a.known == nil {
+		a.known = make([]knownLetters, 2*reprintInside)
+	}
+	k := &a.known[id%LineID(len(a.known))]
+	if k.id != id {
+		k.id, k.letters = id, appendRecordLetters(k.letters[:0], rec)
+	}
+	return k.letters, true
 }
+
+// knownLetters are the letters of a line that was looked at lately: comparing
+// looks at the same few hundred lines again for every line printed.
+type knownLetters struct {
+	id      LineID
+	letters []byte
+}
+
+// maxKnown bounds the records that are remembered so.
+const maxKnown = 512
 
 func commonPrefix(a, b []byte) int {
 	n := min(len(a), len(b))
