@@ -188,6 +188,15 @@ func (l promptLine) continues(above promptLine, kept int) bool {
 	return above.end+1+textWidth(word) > above.edge-kept
 }
 
+// joinWrapped puts a line behind the one that it continues. Some programs break
+// paths, which have no spaces.
+func joinWrapped(above, below string) string {
+	if strings.HasSuffix(above, "/") && !strings.HasSuffix(above, " /") {
+		return above + below
+	}
+	return above + " " + below
+}
+
 // first is a line's first character, without the selector that some programs put
 // behind a symbol, and the rest.
 func (l promptLine) first() (r rune, rest string) {
@@ -202,9 +211,12 @@ func (s *promptScreen) dialogTop(options int) int {
 	asks, blanks, y := -1, 0, options-1
 	for ; y >= 0 && options-y <= promptContext; y-- {
 		l := s.lines[y]
+		inBox := s.lines[options].boxed
 		switch {
-		case l.partsDialog(), l.saysSomething(), s.lines[options].boxed && !l.boxed && !isRule(l.text):
+		case l.partsDialog(), inBox && !l.boxed && !isRule(l.text), !inBox && l.saysSomething():
 			return y + 1
+		case l.inner == "" && l.boxed:
+			continue // the dialog's own
 		case l.inner == "":
 			if blanks++; blanks > 2 {
 				return y + blanks
@@ -234,32 +246,30 @@ func (s *promptScreen) begins(line, from int) int {
 }
 
 // question picks what a dialog asks: a sentence that an agent is known to ask
-// with, else the lowest that ends in a question mark, else the lowest text.
-func (s *promptScreen) question(from, to int) (string, PromptKind) {
-	question, rank, kind := "", 0, PromptChoice
+// with, else the lowest that ends in a question mark, else the lowest text. The
+// dialog is one of the table or has nothing but a kind.
+func (s *promptScreen) question(from, to int) (string, dialog) {
+	question, rank, found := "", 0, dialog{kind: PromptChoice}
 	for y := to - 1; y >= from; y-- {
 		last := y
 		if y = s.begins(last, from); s.lines[y].inner == "" || isRule(s.lines[y].text) || s.lines[y].spins() {
 			continue
 		}
-		var text strings.Builder
-		for i := y; i <= last; i++ {
-			if i > y {
-				text.WriteByte(' ')
-			}
-			text.WriteString(s.lines[i].inner)
+		text := s.lines[y].inner
+		for i := y + 1; i <= last; i++ {
+			text = joinWrapped(text, s.lines[i].inner)
 		}
-		known := dialogOf(text.String())
+		known := dialogOf(text)
 		switch {
 		case known != nil && rank < 3:
-			question, rank, kind = text.String(), 3, known.kind
-		case strings.HasSuffix(text.String(), "?") && rank < 2:
-			question, rank = text.String(), 2
+			question, rank, found = text, 3, *known
+		case strings.HasSuffix(text, "?") && rank < 2:
+			question, rank = text, 2
 		case rank < 1:
-			question, rank = text.String(), 1
+			question, rank = text, 1
 		}
 	}
-	return clip(strings.TrimLeft(question, "▶❯›△⚠?◆✦● \ufe0e\ufe0f"), maxPromptText), kind
+	return clip(strings.TrimLeft(question, "▶❯›△⚠?◆✦● \ufe0e\ufe0f"), maxPromptText), found
 }
 
 // promptID hashes a dialog's text without spaces, lines and arrows, so that

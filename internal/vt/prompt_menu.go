@@ -51,11 +51,11 @@ func menuPrompt(s *promptScreen) (Prompt, bool) {
 			return Prompt{}, false
 		}
 		top := s.dialogTop(m.first)
-		question, kind := s.question(top, m.first)
+		question, dialog := s.question(top, m.first)
 		if question == "" {
 			return Prompt{}, false // what a person is writing, or a bare list
 		}
-		p := Prompt{Kind: kind, Question: question, Options: m.options}
+		p := Prompt{Kind: dialog.kind, Question: question, Options: m.options}
 		p.ID = promptID(s.lines[top:m.first], m.options)
 		if typed {
 			for i := range p.Options {
@@ -85,7 +85,7 @@ func (s *promptScreen) menuAt(last, number int) (menu, bool) {
 		switch {
 		case ok && n == want:
 			for i := y + 1; i < len(s.lines) && i <= y+explains && s.lines[i].continues(s.lines[i-1], keptByLabels); i++ {
-				label += " " + s.lines[i].inner
+				label = joinWrapped(label, s.lines[i].inner)
 			}
 			m.options[n-1] = PromptOption{Key: string(rune('0' + n)), Label: clip(label, maxPromptText)}
 			if marked {
@@ -156,18 +156,23 @@ func (s *promptScreen) ruleBetween(from, to int) bool {
 }
 
 // pointerPrompt finds a menu without numbers, in which arrows move a pointer. How
-// many lines the others are away cannot be read off, as explanations stand
-// between; so only the highlighted one can be taken, or none.
+// many lines the others are away cannot be read off, as explanations may stand
+// between; so only the highlighted one can be taken, or none. Where the dialog is
+// known to have a line for each, the keys are counted from there.
 func pointerPrompt(s *promptScreen) (Prompt, bool) {
-	at, hint, below := -1, -1, 0
+	at, hints, points, below := -1, "", false, 0
+	take := func(l promptLine) {
+		hints += strings.ToLower(l.inner) + " "
+		points = points || l.points()
+	}
 	for y := len(s.lines) - 1; y >= 0 && at < 0 && below <= promptContext; y-- {
 		l := s.lines[y]
 		r, rest := l.first()
 		switch {
 		case l.inner == "":
 			continue
-		case l.points():
-			hint = y
+		case l.hints():
+			take(l)
 		case strings.ContainsRune("❯▸▶➜", r) && rest != "" && !strings.HasSuffix(rest, "?"):
 			at = y
 		case l.takesInput():
@@ -179,22 +184,47 @@ func pointerPrompt(s *promptScreen) (Prompt, bool) {
 		return Prompt{}, false
 	}
 	top := s.dialogTop(at)
-	for y := top; y < at; y++ {
-		if s.lines[y].points() {
-			hint = y
+	for _, l := range s.lines[top:at] {
+		if l.hints() {
+			take(l)
 		}
 	}
-	question, kind := s.question(top, at)
-	if hint < 0 || !strings.HasSuffix(question, "?") {
+	question, dialog := s.question(top, at)
+	if hints == "" || dialog.asks == "" && (!points || !strings.HasSuffix(question, "?")) {
 		return Prompt{}, false
 	}
-	_, label := s.lines[at].first()
-	p := Prompt{Kind: kind, Question: question, Options: []PromptOption{{"enter", clip(label, maxPromptText)}}}
-	if strings.Contains(strings.ToLower(s.lines[hint].inner), "esc") {
+	p := Prompt{Kind: dialog.kind, Question: question, Options: s.pointed(at, dialog.lines)}
+	if strings.Contains(hints, "esc") && len(p.Options) < maxOptions {
 		p.Options = append(p.Options, PromptOption{"esc", "Esc"})
 	}
 	p.ID = promptID(s.lines[top:at], nil)
 	return p, true
+}
+
+// pointed is the option that a line points at and, with all, those in the lines
+// above and below it.
+func (s *promptScreen) pointed(at int, all bool) []PromptOption {
+	isOption := func(y int) bool {
+		l := s.lines[y]
+		return all && l.inner != "" && !isRule(l.text) && !l.hints() && y-at < maxOptions/2 && at-y < maxOptions/2
+	}
+	first, last := at, at
+	for first > 0 && isOption(first-1) {
+		first--
+	}
+	for last+1 < len(s.lines) && isOption(last+1) {
+		last++
+	}
+	var options []PromptOption
+	for y := first; y <= last; y++ {
+		label := s.lines[y].inner
+		if y == at {
+			_, label = s.lines[y].first()
+		}
+		keys := strings.Repeat("up ", max(0, at-y)) + strings.Repeat("down ", max(0, y-at)) + "enter"
+		options = append(options, PromptOption{keys, clip(label, maxPromptText)})
+	}
+	return options
 }
 
 // buttonPrompt finds a row of buttons. The highlighted one differs in its
@@ -208,11 +238,11 @@ func buttonPrompt(s *promptScreen) (Prompt, bool) {
 				continue
 			}
 			top := s.dialogTop(y)
-			question, kind := s.question(top, y)
+			question, dialog := s.question(top, y)
 			if question == "" {
 				return Prompt{}, false
 			}
-			p := Prompt{Kind: kind, Question: question}
+			p := Prompt{Kind: dialog.kind, Question: question}
 			lit := s.highlighted(s.lines[y].y, columns)
 			for i, label := range buttons.labels {
 				switch refuses := i == len(buttons.labels)-1; {

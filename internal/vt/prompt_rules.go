@@ -11,30 +11,38 @@ import (
 // A dialog is a way in which an agent asks.
 type dialog struct {
 	agent, version string
-	asks           string // in the line that asks
+	asks           string // in the sentence that asks
 	kind           PromptKind
+	// lines says that its options have no numbers, and each has a line.
+	lines bool
 }
 
 var dialogs = []dialog{
-	{"Claude Code", "2.1.332", "Do you want to proceed?", PromptPermission},
-	{"Claude Code", "2.1.332", "Do you want to create ", PromptPermission},
-	{"Claude Code", "2.1.332", "Do you want to make this edit to ", PromptPermission},
-	{"Claude Code", "2.1.332", "Do you want to allow ", PromptPermission},
-	{"Claude Code", "2.1.332", "Would you like to proceed?", PromptPermission},
-	{"Codex", "0.171.0", "Would you like to run the following command?", PromptPermission},
-	{"Codex", "0.171.0", "Would you like to make the following edits?", PromptPermission},
-	{"Codex", "0.171.0", "Would you like to grant these permissions?", PromptPermission},
-	{"Codex", "0.171.0", "Would you like to send input to the existing terminal?", PromptPermission},
-	{"Copilot CLI", "1.0.102", "Do you want to run this command?", PromptPermission},
-	{"Gemini CLI", "0.61.0", "Allow execution of ", PromptPermission},
-	{"Gemini CLI", "0.61.0", "Apply this change?", PromptPermission},
-	{"Kimi Code", "2.1.0", "Run this command?", PromptPermission},
-	{"Kimi Code", "2.1.0", "Write this file?", PromptPermission},
-	{"Kimi Code", "2.1.0", "Apply these edits?", PromptPermission},
-	{"opencode", "1.18.33", "Permission required", PromptPermission},
-	{"Qwen Code", "0.24.4", "Allow execution of: ", PromptPermission},
-	{"Qwen Code", "0.24.4", "Apply this change?", PromptPermission},
-	{"Qwen Code", "0.24.4", "Do you want to proceed?", PromptPermission},
+	{"Claude Code", "2.1.332", "Do you want to proceed?", PromptPermission, false},
+	{"Claude Code", "2.1.332", "Do you want to create ", PromptPermission, false},
+	{"Claude Code", "2.1.332", "Do you want to make this edit to ", PromptPermission, false},
+	{"Claude Code", "2.1.332", "Do you want to allow ", PromptPermission, false},
+	{"Claude Code", "2.1.332", "Would you like to proceed?", PromptPermission, false},
+	{"Claude Code", "2.1.332", "Exit plan mode?", PromptPermission, false},
+	{"Claude Code", "2.1.332", "Is this a project you created or one you trust?", PromptPermission, true},
+	{"Codex", "0.171.0", "Would you like to run the following command?", PromptPermission, false},
+	{"Codex", "0.171.0", "Would you like to make the following edits?", PromptPermission, false},
+	{"Codex", "0.171.0", "Would you like to grant these permissions?", PromptPermission, false},
+	{"Codex", "0.171.0", "Would you like to send input to the existing terminal?", PromptPermission, false},
+	{"Copilot CLI", "1.0.102", "Do you want to run this command?", PromptPermission, false},
+	{"Copilot CLI", "1.0.102", "Do you trust the files in this folder?", PromptPermission, false},
+	{"Copilot CLI", "1.0.102", "Do you want to create ", PromptPermission, false},
+	{"Gemini CLI", "0.61.0", "Do you trust the files in this folder?", PromptPermission, false},
+	{"Gemini CLI", "0.61.0", "Allow execution of ", PromptPermission, false},
+	{"Gemini CLI", "0.61.0", "Apply this change?", PromptPermission, false},
+	{"Kimi Code", "2.1.0", "Trust this folder?", PromptPermission, false},
+	{"Kimi Code", "2.1.0", "Run this command?", PromptPermission, false},
+	{"Kimi Code", "2.1.0", "Write this file?", PromptPermission, false},
+	{"Kimi Code", "2.1.0", "Apply these edits?", PromptPermission, false},
+	{"opencode", "1.18.33", "Permission required", PromptPermission, false},
+	{"Qwen Code", "0.24.4", "Allow execution of: ", PromptPermission, false},
+	{"Qwen Code", "0.24.4", "Apply this change?", PromptPermission, false},
+	{"Qwen Code", "0.24.4", "Do you want to proceed?", PromptPermission, false},
 }
 
 // dialogOf finds the dialog that a line belongs to.

@@ -192,7 +192,7 @@ func TestPrompt_id(t *testing.T) {
 // TestPrompt_bounds: what a hostile program draws is bounded and breaks nothing,
 // and no character of it becomes a key that is in no table.
 func TestPrompt_bounds(t *testing.T) {
-	known := map[string]bool{"enter": true, "esc": true, "left": true, "right": true, "o": true}
+	known := map[string]bool{"enter": true, "esc": true, "left": true, "right": true, "up": true, "down": true, "o": true}
 	for n := '1'; n <= '9'; n++ {
 		known[string(n)] = true
 	}
