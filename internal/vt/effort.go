@@ -48,7 +48,7 @@ func (e *effort) spend(consumed uint64, size, perByte, ahead int) bool {
 }
 
 // consumed is how many bytes were read since the terminal was made.
-func (t *Terminal) consumed() uint64 { return t.fed - uint64(len(t.rest)) }
+func (t *Terminal) consumed() uint64 { return t.fed - uint64(len(t.rest)+t.ahead) }
 
 // affordRows says whether so many rows may be gone through now.
 func (t *Terminal) affordRows(rows int) bool {

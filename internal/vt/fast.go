@@ -12,7 +12,7 @@ func (t *Terminal) ground() {
 		case c >= 0x20 && c < 0x7f:
 			n := printableRun(p)
 			t.rest = p[n:]
-			t.printASCII(p[:n])
+			t.printASCII(p[:n], 1)
 		case c == '\n':
 			t.rest = p[1:]
 			t.inRun = false

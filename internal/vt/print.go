@@ -42,10 +42,12 @@ func (t *Terminal) mendTail(l *line) {
 	}
 }
 
-// printASCII prints characters 0x20 … 0x7e.
-func (t *Terminal) printASCII(p []byte) {
+// printASCII prints characters 0x20 … 0x7e. unread is 1 where they are the input
+// before t.rest, and 0 where they are none.
+func (t *Terminal) printASCII(p []byte, unread int) {
 	if t.charset != 0 || t.modes.insert {
-		for _, b := range p {
+		for i, b := range p {
+			t.ahead = (len(p) - 1 - i) * unread
 			t.printRune(rune(b))
 		}
 		return
@@ -61,7 +63,9 @@ func (t *Terminal) printASCII(p []byte) {
 				s.x = t.cols
 				break
 			}
+			t.ahead = (len(p) - 1) * unread
 			t.wrap(tag)
+			t.ahead = 0
 		}
 		n := min(len(p), t.cols-s.x)
 		l := s.live(s.y)
@@ -280,7 +284,7 @@ func (t *Terminal) repeat(n int) {
 		for i := range n {
 			run[i] = text[0]
 		}
-		t.printASCII(run[:n])
+		t.printASCII(run[:n], 0)
 	case t.charset == 0 && t.modes.wrap && !t.modes.insert && c.width() == int(t.lastWidth) && text != "":
 		// Printing the text would make this cell again.
 		t.beginRun()

@@ -58,8 +58,10 @@ type Terminal struct {
 	observed observed
 	titles   []string
 	faults   uint64
-	// fed counts the bytes given to Write.
-	fed uint64
+	// fed counts the bytes given to Write. ahead is how many bytes before rest are
+	// yet to be printed.
+	fed   uint64
+	ahead int
 	// touched counts cells, compared letters.
 	touched, compared effort
 }
@@ -158,6 +160,7 @@ func (t *Terminal) writeSome() {
 // anew, but for the numbering of the archive.
 func (t *Terminal) fault() {
 	t.faults++
+	t.ahead = 0
 	t.archive = archive{next: t.archive.next, limit: t.archive.limit}
 	t.archive.share(t.scrollback.tables)
 	t.main, t.alt = new(screen), new(screen)
