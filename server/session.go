@@ -129,8 +129,9 @@ type Prompt struct {
 	Options  []PromptOption `json:"options" nullable:"false"`
 }
 
-// PromptOption is one answer that the screen offers. Key comes from a table
-// ("1", "y", "enter"), never from the screen's text.
+// PromptOption is one answer that the screen offers. Key has the names of the keys
+// to press, parted by single spaces ("1", "esc", "y enter"); they come from tables,
+// never from the screen's text.
 type PromptOption struct {
 	Key   string         `json:"key"`
 	Label untrusted.Text `json:"label"`
