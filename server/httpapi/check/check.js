@@ -39,8 +39,17 @@ function browser() {
   return secure
 }
 
-async function json(path) {
-  const response = await fetch(path, { headers: { Accept: 'application/json' }, cache: 'no-store' })
+// The app's second credential; without it nobody is signed in here.
+function proof() {
+  try {
+    return localStorage.getItem('agent-helm.proof') || ''
+  } catch {
+    return ''
+  }
+}
+
+async function json(path, headers = {}) {
+  const response = await fetch(path, { headers: { Accept: 'application/json', ...headers }, cache: 'no-store' })
   if (!response.ok) throw new Error(String(response.status))
   return response.json()
 }
@@ -48,6 +57,7 @@ async function json(path) {
 async function server() {
   const here = await json('/api/check')
   if (here.insecure) row(list, 'lacks', 'Plain HTTP on a network', 'Anybody on it can read along. Here you may watch, answer and type; never start commands or administer, and you are signed out after a day.')
+  if (/^(localhost|127\.0\.0\.1|\[::1\])$/.test(location.hostname)) row(list, 'note', 'For this machine only', 'A phone needs another address: see below.')
   row(list, here.public ? '' : 'note', here.public ? 'The address of this server’s links' : 'Not the address of this server’s links', here.public ? '' : 'It works here too, but each address signs in by itself. Installing and notifications belong to the address where you did them.')
   if (here.proxy === 'ignored') row(list, 'note', 'A proxy is in front, and is not trusted', 'Limits and lists see its address in place of yours: see --trusted-proxy.')
   if (here.proxy === 'trusted') row(list, '', 'A trusted proxy is in front', '')
@@ -56,8 +66,9 @@ async function server() {
 
 async function details() {
   let told
+  if (!proof()) return
   try {
-    told = await json('/api/check/server')
+    told = await json('/api/check/server', { 'X-Agent-Helm-Proof': proof() })
   } catch {
     return // not signed in, or not an admin: the rest says enough
   }
@@ -79,7 +90,7 @@ async function run() {
     verdict = 'The server does not answer at this address.'
   }
   document.getElementById('verdict').textContent = verdict
-  document.getElementById('https').hidden = secure
+  document.getElementById('https').hidden = location.protocol === 'https:' && secure
 }
 
 void run()
