@@ -70,7 +70,7 @@ func (a *archive) extend(l, next *line, cols int) {
 		a.open.known = l.known
 	}
 	from := len(a.open.cells)
-	cells := l.cells[:min(len(l.cells), cols)]
+	cells := trimEmpty(l.cells[:min(len(l.cells), cols)])
 	a.open.cells = append(a.open.cells, cells...)
 	a.open.special = a.open.special || l.special
 	if next != nil && next.wrapped {
@@ -130,6 +130,7 @@ func (a *archive) dropOpen() {
 
 // commit takes a complete line. known is the mark of its rows.
 func (a *archive) commit(t *Terminal, cells []cell, alt bool, known uint64) {
+	cells = trimEmpty(cells)
 	if known != 0 {
 		a.text = t.appendPlain(a.text[:0], cells)
 		if textHash(a.text) == known {

@@ -78,14 +78,20 @@ func (k *styleTable) ofID(t *Terminal, id uint32) uint32 {
 // seal gives up what only writing needs.
 func (k *styleTable) seal() { k.index, k.byID = nil, nil }
 
-// appendRecord encodes a row.
-func (t *Terminal) appendRecord(dst []byte, cells []cell, flags byte, table *styleTable) []byte {
+// trimEmpty is cells without those at the end that say nothing. How many a row
+// has there depends on how it was written.
+func trimEmpty(cells []cell) []cell {
 	n := len(cells)
 	for n > 0 && cells[n-1] == 0 {
 		n--
 	}
-	cells = cells[:n]
+	return cells[:n]
+}
 
+// appendRecord encodes a row.
+func (t *Terminal) appendRecord(dst []byte, cells []cell, flags byte, table *styleTable) []byte {
+	cells = trimEmpty(cells)
+	n := len(cells)
 	start := len(dst)
 	dst = slices.Grow(dst, n+1)
 	plain := dst[start : start+n+1]
