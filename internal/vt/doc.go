@@ -27,6 +27,24 @@
 //   - Rewrapping never throws, and never writes below index 0.
 //   - CPR never reports a column beyond the last.
 //
+// # The parser
+//
+// The states are those of Paul Williams' parser for DEC terminals
+// (https://vt100.net/emu/dec_ansi_parser), as xterm.js's EscapeSequenceParser.ts
+// has them, on code points instead of bytes:
+//
+//	ground ─ESC→ escape ─[→ CSI entry → parameters → intermediates → final: csi.go
+//	                    ─]→ OSC … BEL or ST: osc.go
+//	                    ─P→ DCS entry → parameters → intermediates → payload … ST: reply.go
+//	                    ─X ^ _→ SOS, PM, APC: swallowed
+//	                    ─0x20…0x2f→ intermediates → final: charset.go, modes.go
+//	CAN and SUB end any of them; ESC begins anew; BEL ends OSC only
+//
+// Where a rule has another source than ECMA-48 and xterm's ctlseqs, it is
+// xterm.js's InputHandler.ts (functions), Buffer.ts and BufferReflow.ts (resize),
+// Charsets.ts, or OptionsService's defaults, and stands beside the code. DESIGN.md
+// says what was tried instead.
+//
 // # Determinism
 //
 // The same bytes and resizes in the same order give equal terminals, however
