@@ -23,9 +23,8 @@ const (
 	wideTail cell = 1 << widthShift
 )
 
-func makeCell(r rune, width int, style uint32) cell {
-	return cell(r) | cell(width^1)<<widthShift | cell(style)<<styleShift
-}
+// narrow is a cell with a character of width 1.
+func narrow(r rune, style uint32) cell { return cell(r) | cell(style)<<styleShift }
 
 func (c cell) width() int            { return int(c>>widthShift)&3 ^ 1 }
 func (c cell) hasContent() bool      { return c&cellContent != 0 }

@@ -571,11 +571,11 @@ func (t *Terminal) alignmentPattern() {
 		first = 0
 	}
 	if first == 0 {
-		s.fillAll(makeCell('E', 1, style), t.cols)
+		s.fillAll(narrow('E', style), t.cols)
 	}
 	for y := first; first > 0 && y < t.rows; y++ {
 		l := s.peek(y)
-		l.fill(makeCell('E', 1, style), t.cols)
+		l.fill(narrow('E', style), t.cols)
 		l.wrapped = false
 		l.seq = s.seq
 	}

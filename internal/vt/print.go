@@ -247,7 +247,7 @@ func (t *Terminal) addToCell(l *line, x int, r rune, width int) {
 	case c.hasContent():
 		c = c&^cellContent | cellCluster | cell(t.clusters.intern(string(rune(c&cellRune))+string(r)))
 	default:
-		c = makeCell(r, 1, c.style())
+		c = narrow(r, c.style())
 		t.odd = true
 	}
 	if width != 0 {

@@ -405,7 +405,7 @@ func TestSearch_random(t *testing.T) {
 					}
 					cells := want[id]
 					padded := append(append([]cell{}, cells...), make([]cell, max(0, m.Cell+m.Cells-len(cells)))...)
-					marked := string(term.appendPlain(nil, append(padded[m.Cell:m.Cell+m.Cells:m.Cell+m.Cells], makeCell('|', 1, 0))))
+					marked := string(term.appendPlain(nil, append(padded[m.Cell:m.Cell+m.Cells:m.Cell+m.Cells], narrow('|', 0))))
 					matched := string(text[places[k][0]:places[k][1]])
 					if !strings.Contains(marked, matched) || padded[m.Cell].withoutTag() == wideTail {
 						t.Fatalf("seed %d: cells %d+%d hold %q, not %q", seed, m.Cell, m.Cells, marked, matched)

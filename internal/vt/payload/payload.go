@@ -59,7 +59,7 @@ func (p Payload) Bytes() []byte {
 	for g.Len() < size {
 		p.make(g)
 	}
-	return g.Buffer.Bytes()
+	return g.Bytes()
 }
 
 // Captures is the output of real agent programs recorded in a folder, one after
