@@ -117,7 +117,9 @@ func (t *Terminal) Search(p *Pattern, o SearchOptions) SearchResult {
 	if s.before == (SearchCursor{}) || s.before.Line > a.next+4*maxSize {
 		s.before = SearchCursor{Line: a.next + 4*maxSize}
 	}
-	if s.before.Line >= a.next && !s.screens() {
+	lines := t.screenLines()
+	s.again = t.archivedLines(lines)
+	if s.before.Line >= a.next && !s.screens(lines) {
 		return s.result
 	}
 	s.history()
@@ -133,6 +135,8 @@ type searcher struct {
 	work    int
 	result  SearchResult
 	size    int // of the matches' text
+	// again are the lines of the archive that stand on the screen again.
+	again map[LineID]*screenLine
 
 	record, text, folded []byte
 	spans                []span
@@ -140,13 +144,22 @@ type searcher struct {
 
 // screens searches what has not scrolled off. It returns false when the search
 // has to stop.
-func (s *searcher) screens() bool {
-	lines := s.t.screenLines()
+func (s *searcher) screens(lines []screenLine) bool {
 	var table styleTable
+	id := s.t.archive.next
+	for i := range lines {
+		if !lines[i].archived {
+			id++
+		}
+	}
 	for i := len(lines) - 1; i >= 0; i-- {
 		l := &lines[i]
+		if l.archived {
+			continue // it has its turn with the archive
+		}
+		id--
 		s.record = s.t.appendRecord(s.record[:0], l.cells, 0, &table)
-		if !s.line(s.t.archive.next+LineID(i), s.record, l) {
+		if !s.line(id, s.record, l) {
 			return false
 		}
 	}
@@ -173,7 +186,7 @@ func (s *searcher) history() {
 			newest -= int(past - s.before.Line)
 		}
 		for i := newest; i >= oldest; i-- {
-			if !s.line(first+LineID(i), c.record(i), nil) {
+			if !s.line(first+LineID(i), c.record(i), s.again[first+LineID(i)]) {
 				s.result.More = s.result.Next.Rune > 0 || n > 0 || i > oldest
 				if !s.result.More {
 					s.result.Next = SearchCursor{}

@@ -130,6 +130,39 @@ func TestSearch_a_line_that_leaves_the_screen(t *testing.T) {
 	}
 }
 
+// Lines that a resize takes back onto the screen are found once, where they are.
+func TestSearch_lines_that_come_back(t *testing.T) {
+	term := New(Options{Cols: 40, Rows: 5})
+	for i := range 20 {
+		fmt.Fprintf(term, "line %d of some that wrap when it gets narrow\r\n", i)
+	}
+	p := mustPattern(t, "line", PatternOptions{})
+	check := func(what string) {
+		t.Helper()
+		got := searchAll(t, term, p, SearchOptions{Max: 3})
+		if len(got) != 20 {
+			t.Errorf("%s: %d matches", what, len(got))
+			return
+		}
+		for i, m := range got {
+			if !strings.HasPrefix(m.Text, fmt.Sprintf("line %d of", 19-i)) || m.Line != LineID(20-i) {
+				t.Errorf("%s, match %d: %+v", what, i, m)
+			}
+			if m.Row >= 0 && !strings.HasPrefix(string(term.appendPlain(nil, term.main.row(m.Row).cells)[m.Column:]), "line") {
+				t.Errorf("%s, match %d is not at row %d, column %d", what, i, m.Row, m.Column)
+			}
+		}
+		if n := strings.Count(term.Text(TextOptions{History: -1, Join: true}), "line"); n != 20 {
+			t.Errorf("%s: the text has %d lines", what, n)
+		}
+	}
+	check("before")
+	for _, size := range [][2]int{{40, 12}, {40, 6}, {25, 14}, {60, 9}, {60, 3}, {60, 30}} {
+		term.Resize(size[0], size[1])
+		check(fmt.Sprint(size))
+	}
+}
+
 func TestSearch_both_screens(t *testing.T) {
 	term := filled(20, 3, "hidden needle\x1b[?1049h\x1b[Hshown needle")
 	want := []Match{
@@ -431,8 +464,12 @@ func cellLines(t *Terminal) [][]cell {
 		t.decodeRecord(&l, c.record(k), c.table.list, maxCells)
 		lines = append(lines, append([]cell(nil), l.cells...))
 	}
-	for _, s := range t.screenLines() {
-		lines = append(lines, s.cells)
+	screen := t.screenLines()
+	t.archivedLines(screen)
+	for _, s := range screen {
+		if !s.archived {
+			lines = append(lines, s.cells)
+		}
 	}
 	return lines
 }

@@ -110,17 +110,28 @@ func (t *Terminal) render(o TextOptions, write func(*strings.Builder, []cell)) s
 
 func (t *Terminal) renderArchive(w *textWriter, history int, s *screen) {
 	a := &t.archive
+	var again map[LineID]*screenLine // those that the screen shows
+	open := a.hasOpen()
+	if s == t.main && history != 0 {
+		lines := t.linesOf(nil, s)
+		again = t.archivedLines(lines)
+		// A line that comes back from its middle on begins in the archive still.
+		open = open || len(lines) > 0 && lines[0].archived && len(lines[0].starts) > 0 && lines[0].starts[0] > 0
+	}
 	n := a.store.len()
 	if history >= 0 {
-		n = min(history, n)
+		n = min(history+len(again), n)
 	}
 	var l line
 	for i := a.store.len() - n; i < a.store.len(); i++ {
+		if again[a.oldest()+LineID(i)] != nil {
+			continue
+		}
 		c, k := a.store.at(i)
 		t.decodeRecord(&l, c.record(k), c.table.list, maxCells)
 		w.line(l.cells)
 	}
-	if history != 0 && a.hasOpen() {
+	if history != 0 && open {
 		w.pending = append(w.pending, a.open.cells...)
 		if !w.join || len(s.rows) == 0 || !s.row(0).wrapped || a.openAlt != (s == t.alt) {
 			w.end()
@@ -209,6 +220,11 @@ type screenLine struct {
 	// has none. starts are the cells that this row and those below begin at.
 	row    int
 	starts []int
+	// known is the mark of its rows, see line.known.
+	known uint64
+	// archived says that the archive has the line: a resize took it back, and it
+	// is as it was.
+	archived bool
 }
 
 // place is the row and column of a cell, row -1 above the screen.
@@ -238,9 +254,11 @@ func (t *Terminal) linesOf(lines []screenLine, s *screen) []screenLine {
 	alt := s == t.alt
 	l := screenLine{row: -1, alt: alt}
 	if len(a.open.cells) > 0 && a.openAlt == alt {
-		l.cells = append(l.cells, a.open.cells...)
+		l.cells, l.known = append(l.cells, a.open.cells...), a.open.known
 		if len(s.rows) == 0 || !s.row(0).wrapped {
-			lines = append(lines, l)
+			if a.hasOpen() {
+				lines = append(lines, l)
+			}
 			l = screenLine{row: -1, alt: alt}
 		}
 	}
@@ -250,6 +268,9 @@ func (t *Terminal) linesOf(lines []screenLine, s *screen) []screenLine {
 		}
 		l.starts = append(l.starts, len(l.cells))
 		row, below := s.row(y), s.rowOrNil(y+1)
+		if l.known == 0 {
+			l.known = row.known
+		}
 		if below != nil && below.wrapped && len(l.cells) < maxCells-maxSize {
 			l.cells = appendJoined(l.cells, row, below, t.cols)
 			continue
@@ -259,4 +280,40 @@ func (t *Terminal) linesOf(lines []screenLine, s *screen) []screenLine {
 		l = screenLine{row: -1, alt: alt}
 	}
 	return lines
+}
+
+// maxKnownScan bounds the lines of the archive that archivedLines looks at.
+const maxKnownScan = 4 * maxSize
+
+// archivedLines finds the screen's lines that the archive has, by their ids,
+// and says so in them.
+func (t *Terminal) archivedLines(lines []screenLine) map[LineID]*screenLine {
+	a := &t.archive
+	var found map[LineID]*screenLine
+	var text, other []byte
+	scan := maxKnownScan
+	id := a.next
+	for i := len(lines) - 1; i >= 0; i-- {
+		l := &lines[i]
+		if l.known == 0 {
+			continue
+		}
+		text = t.appendPlain(text[:0], l.cells)
+		if textHash(text) != l.known {
+			continue // the program changed it since
+		}
+		for before := id; before > a.oldest() && scan > 0; scan-- {
+			before--
+			c, k := a.store.at(int(before - a.oldest()))
+			if other = appendRecordText(other[:0], c.record(k)); string(other) == string(text) {
+				if found == nil {
+					found = make(map[LineID]*screenLine)
+				}
+				id, l.archived = before, true
+				found[id] = l
+				break
+			}
+		}
+	}
+	return found
 }
