@@ -31,6 +31,8 @@ const (
 	evidenceLines, evidenceLetters = 3, 40
 	// This much, word for word, is a reprint even when it breaks off.
 	sureLines, sureLetters = 5, 160
+	// maxReprintLetters is where counting them ends: more prove nothing more.
+	maxReprintLetters = 1 << 30
 	// partLetters is the least of a line's letters that may match alone.
 	partLetters = 16
 	// heldBytes and heldLines bound what is held back. More than that printed
@@ -348,7 +350,7 @@ func (a *archive) matched(t *Terminal, cells []cell, alt bool, letters []byte) {
 	r := &a.reprint
 	r.held.push(t, cells, altFlag(alt))
 	r.lines++
-	r.letters += len(letters)
+	r.letters = min(r.letters+len(letters), maxReprintLetters)
 	proven := r.first || r.strong()
 	going := false
 	if best := r.best(); best.id == r.end && best.lines >= evidenceLines && r.strong() {

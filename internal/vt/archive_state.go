@@ -98,7 +98,7 @@ func (d *decoder) reprint() {
 		d.archived(d.num(min(heldLines, len(d.buf))), func(cells []cell, alt bool) { s.push(d.t, cells, altFlag(alt)) })
 	}
 	r.lines = d.num(1 << 30)
-	r.letters = d.num(1 << 40)
+	r.letters = d.num(maxReprintLetters)
 	r.extras = d.num(maxSoftExtras)
 	if compared && len(r.places) == 0 && !d.failed {
 		r.held.reset()
