@@ -91,6 +91,9 @@ test('opening and closing the keyboard sends no size', async ({ page }) => {
     await page.getByPlaceholder('Message claude…').blur()
     await page.setViewportSize(full)
     await expect(page.getByRole('button', { name: 'Show keyboard' })).toBeVisible()
+    await expect
+      .poll(() => page.evaluate(() => document.documentElement.style.getPropertyValue('--app-height')))
+      .toBe(`${full.height}px`)
   }
   expect(await page.evaluate(() => window.mock.resizes.length)).toBe(1)
 })

@@ -13,9 +13,11 @@ function read(): Layout {
   const editableFocused = document.activeElement?.matches(editable) ?? false
   if (!editableFocused || rest.width !== window.innerWidth)
     rest = { width: window.innerWidth, height: window.innerHeight }
+  // A field focused again while the keyboard was still leaving: the window was not at rest yet.
+  rest.height = Math.max(rest.height, window.innerHeight)
   return layout({
     // Browsers that resize the window for the keyboard hide it from this reading; what was there before shows it.
-    innerHeight: editableFocused ? Math.max(rest.height, window.innerHeight) : window.innerHeight,
+    innerHeight: editableFocused ? rest.height : window.innerHeight,
     vvHeight: viewport?.height ?? window.innerHeight,
     vvOffsetTop: viewport?.offsetTop ?? 0,
     scale: viewport?.scale ?? 1,
