@@ -1,6 +1,9 @@
 package vt
 
-import "bytes"
+import (
+	"bytes"
+	"sync"
+)
 
 // A LineID names a line of the archive. IDs begin at 1, grow by one and are
 // never used again.
@@ -70,6 +73,10 @@ func (a *archive) extend(l, next *line, cols int) {
 		a.open.known = l.known
 	}
 	from := len(a.open.cells)
+	if from > longOpen/2 && cap(a.open.cells) <= longOpen {
+		long := longCells.Get().(*[maxCells]cell)
+		a.open.cells = append(long[:0], a.open.cells...)
+	}
 	cells := trimEmpty(l.cells[:min(len(l.cells), cols)])
 	a.open.cells = append(a.open.cells, cells...)
 	a.open.special = a.open.special || l.special
@@ -123,10 +130,19 @@ func (a *archive) flushAlt(t *Terminal) {
 func (a *archive) dropOpen() {
 	a.open.cells = a.open.cells[:0]
 	a.open.known = 0
-	if cap(a.open.cells) > 4096 {
+	if cap(a.open.cells) == maxCells {
+		longCells.Put((*[maxCells]cell)(a.open.cells[:maxCells]))
+	}
+	if cap(a.open.cells) > longOpen {
 		a.open.cells = nil
 	}
 }
+
+// longOpen is how many cells of an open line an archive keeps room for. Longer
+// ones borrow theirs: a stream without line ends would allocate all the time.
+const longOpen = 4096
+
+var longCells = sync.Pool{New: func() any { return new([maxCells]cell) }}
 
 // commit takes a complete line. known is the mark of its rows.
 func (a *archive) commit(t *Terminal, cells []cell, alt bool, known uint64) {

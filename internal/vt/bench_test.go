@@ -111,6 +111,7 @@ func BenchmarkHostile(b *testing.B) {
 	for name, p := range map[string][]byte{
 		"erase":    append([]byte("\x1b[48;5;1m"), bytes.Repeat([]byte("\x1b[2J"), 4096)...),
 		"repeat":   bytes.Repeat([]byte("a\x1b[99999b"), 2048),
+		"wide":     bytes.Repeat([]byte("漢\x1b[99999b"), 2048),
 		"lines":    bytes.Repeat([]byte("\x1b[H\x1b[9999L\x1b[9999M\x1b[9999S\x1b[9999T"), 1024),
 		"columns":  bytes.Repeat([]byte("\x1b[ @\x1b[ A"), 2048),
 		"screens":  bytes.Repeat([]byte("\x1b[?1049h\x1b[?1049l"), 2048),
@@ -124,7 +125,7 @@ func BenchmarkHostile(b *testing.B) {
 		"digits":   append([]byte("\x1b["), bytes.Repeat([]byte("9"), 1<<16)...),
 		"titles":   bytes.Repeat([]byte("\x1b]2;x\a\x1b[22t"), 4096),
 	} {
-		for _, size := range [][2]int{{80, 24}, {300, 100}} {
+		for _, size := range [][2]int{{80, 24}, {300, 100}, {1000, 1000}} {
 			b.Run(fmt.Sprintf("%s-%dx%d", name, size[0], size[1]), func(b *testing.B) {
 				t := New(Options{Cols: size[0], Rows: size[1]})
 				b.SetBytes(int64(len(p)))

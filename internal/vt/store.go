@@ -144,13 +144,23 @@ func (t *Terminal) appendStyled(dst []byte, cells []cell, flags byte, table *sty
 			dst = binary.AppendUvarint(dst, uint64(len(text)))
 			dst = append(dst, text...)
 		case (width != 2 || tail) && (!t.odd || runeWidth(rune(c.number())) == width):
-			if r := c.number(); r >= 0x800 && r < 0x10000 {
-				dst = append(dst, byte(0xe0|r>>12), byte(0x80|r>>6&0x3f), byte(0x80|r&0x3f))
-			} else {
+			r := c.number()
+			if r < 0x800 || r >= 0x10000 {
 				dst = utf8.AppendRune(dst, rune(r))
+				if width == 2 {
+					i++
+				}
+				break
 			}
+			a, b, d := byte(0xe0|r>>12), byte(0x80|r>>6&0x3f), byte(0x80|r&0x3f)
+			dst = append(dst, a, b, d)
 			if width == 2 {
 				i++
+				// Lines are drawn with one character, and fillers are made of them.
+				for i+2 < len(cells) && cells[i+1] == cells[i-1] && cells[i+2] == cells[i] {
+					dst = append(dst, a, b, d)
+					i += 2
+				}
 			}
 		default:
 			dst = append(dst, markRune, byte(width))
