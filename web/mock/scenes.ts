@@ -8,6 +8,8 @@ export interface Scene {
   reachable: boolean
   /** This browser is paired. */
   paired: boolean
+  /** It is a guest of this session, for an hour. */
+  guest?: { host: string; id: string }
 }
 
 const minute = 60_000
@@ -141,5 +143,12 @@ export const scenes: Record<string, Scene> = {
   empty: { hosts, sessions: [], reachable: true, paired: true },
   'no-hosts': { hosts: [], sessions: [], reachable: true, paired: true },
   unreachable: { hosts: [], sessions: [], reachable: false, paired: true },
+  guest: {
+    hosts: [],
+    sessions: sessions.filter((each) => each.id === 'refactor-auth'),
+    reachable: true,
+    paired: true,
+    guest: { host: 'mac-mini', id: 'refactor-auth' },
+  },
   unpaired: { hosts: [], sessions: [], reachable: true, paired: false },
 }

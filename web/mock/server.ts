@@ -15,6 +15,9 @@ import { screenOf } from './screens'
 
 type Answer = Parameters<typeof encode>[number]
 
+/** Lines of every session's history. */
+const mockLines = 3000
+
 /** An input as the mock's program got it. */
 export interface TypedInput {
   session: string
@@ -34,6 +37,9 @@ export class MockServer {
   readonly requests: { method: string; path: string; body: unknown }[] = []
   readonly resizes: { session: string; cols: number; rows: number }[] = []
   private readonly sockets = new Set<MockSocket>()
+  /** Why this browser is nobody any more: the code that the API answers with. */
+  private refusal = 'unauthenticated'
+  private readonly devices = structuredClone(devices)
   /** While true nothing connects and what is connected is dead. */
   down = false
 
@@ -58,6 +64,30 @@ export class MockServer {
     if (!old) throw new Error(`no session ${id}`)
     this.scene.sessions[index] = { ...old, ...change }
     this.tell({ type: 'event', kind: 'session', body: this.scene.sessions[index] })
+  }
+
+  /** Ends this browser's access while it is connected. */
+  end(why: 'revoked' | 'unauthenticated'): void {
+    this.scene.paired = false
+    this.refusal = why
+    for (const socket of [...this.sockets]) socket.die(4003)
+  }
+
+  /** Another device is paired, and everybody is told. */
+  pair(device: { id: string; name: string; address: string; guest?: boolean }): void {
+    const { guest, ...shown } = device
+    const body = {
+      current: false,
+      created_ms: 0,
+      insecure: false,
+      last_seen_ms: 0,
+      expires_ms: 3_600_000,
+      scopes: guest ? ['read'] : ['read', 'input', 'admin'],
+      ...(guest ? { sessions: [{ host: 'mac-mini', id: 'refactor-auth' }] } : {}),
+      ...shown,
+    }
+    this.devices.push(body)
+    this.tell({ type: 'event', kind: 'device', body })
   }
 
   /** Lets a session's program print. */
@@ -96,23 +126,72 @@ export class MockServer {
       this.scene.paired = true
       return Response.json({ proof: 'mock' })
     }
-    if (!this.scene.paired) return problem(401, 'unauthenticated', 'Pair this device first.')
+    if (!this.scene.paired) return problem(401, this.refusal, 'Pair this device first.')
+    if (path === '/me') return Response.json(this.me())
+    if (path === '/signout') this.scene.paired = false
+    const revoked = /^\/devices\/(.+)$/.exec(path)
+    if (revoked && method === 'DELETE') {
+      const index = this.devices.findIndex((device) => device.id === revoked[1])
+      if (index < 0) return problem(404, 'unknown_device', 'There is no such device.')
+      this.devices.splice(index, 1)
+    }
+    if (/^\/sessions\/[^/]+\/guests/.test(path)) {
+      const { expires_ms } = body as { expires_ms: number }
+      const url = `${location.origin}/#t=guest-of-this-session`
+      return Response.json({ url, expires_ms, open_ms: 600_000 }, { status: 201 })
+    }
+    if (/^\/sessions\/[^/]+\/search/.test(path)) return Response.json(this.search(path))
     if (path.endsWith('/sessions') && method === 'POST') return Response.json({ id: 'refactor-auth' })
     if (path === '/codes') {
       return Response.json({ id: 'c1', code: 'K7QP2M', expires_ms: 600_000, url: location.origin })
     }
     if (path.startsWith('/codes/'))
       return Response.json({ id: 'c1', state: 'live', expires_ms: 600_000, wrong_tries: 0 })
-    if (path === '/devices') return Response.json({ items: devices, next: null })
+    if (path === '/devices') return Response.json({ items: this.devices, next: null })
     return Response.json({})
+  }
+
+  get scopes(): string[] {
+    return this.scene.guest ? ['read'] : ['read', 'input', 'admin']
+  }
+
+  private me(): unknown {
+    const { guest } = this.scene
+    return {
+      kind: 'device',
+      id: 'd1',
+      name: 'This phone',
+      scopes: this.scopes,
+      bound: guest !== undefined,
+      ...(guest ? { sessions: [guest] } : {}),
+      expires_ms: guest ? 3_600_000 : 90 * 86_400_000,
+      insecure: false,
+      version: '1.0.0',
+      url: location.origin,
+    }
+  }
+
+  /** Looks through the mock's archive, newest first, ten at a time. */
+  private search(path: string): unknown {
+    const query = new URL(path, location.origin).searchParams
+    const wanted = (query.get('q') ?? '').toLowerCase()
+    const { lines } = this.page(Number(query.get('cursor') ?? 0), mockLines)
+    const items = lines.flatMap(({ id, runs }) => {
+      const text = runs[0]?.t ?? ''
+      const rune = text.toLowerCase().indexOf(wanted)
+      const at = { row: -1, column: 0, rune, runes: wanted.length, cell: rune, cells: wanted.length }
+      return rune < 0 ? [] : [{ line: id, ...at, text, text_start: 0 }]
+    })
+    const rest = items.length > 10
+    return { items: items.slice(0, 10), next: rest ? String(items[9]?.line) : null, complete: true }
   }
 
   sessionFor(frame: FrameOf<'attach'>): Session | undefined {
     return this.scene.sessions.find((session) => sessionKey(session) === `${frame.host}/${frame.session}`)
   }
 
-  page(before: number, max: number): unknown {
-    const newest = before === 0 ? 400 : before - 1
+  page(before: number, max: number): { lines: { id: number; runs: { t: string }[] }[]; more: boolean } {
+    const newest = before === 0 ? mockLines : Math.min(mockLines, before - 1)
     const lines = Array.from({ length: Math.max(0, Math.min(max, newest)) }, (_, i) => ({
       id: newest - i,
       alt: false,
@@ -131,6 +210,7 @@ const devices = [
   created_ms: 86_400_000,
   insecure: false,
   last_seen_ms: 7_200_000,
+  expires_ms: 90 * 86_400_000,
   scopes: ['read', 'input', 'admin'],
   ...device,
 }))
@@ -164,9 +244,9 @@ export class MockSocket {
     this.server.remove(this)
   }
 
-  die(): void {
+  die(code = 1006): void {
     this.server.remove(this)
-    this.onclose?.(new CloseEvent('close', { code: 1006 }))
+    this.onclose?.(new CloseEvent('close', { code }))
   }
 
   send(data: ArrayBufferView<ArrayBuffer>): void {
@@ -211,7 +291,7 @@ export class MockSocket {
             version: '1.0.0',
             instance: 'mock',
             device: 'This phone',
-            scopes: ['read', 'input', 'admin'],
+            scopes: this.server.scopes,
           },
           { type: 'event', kind: 'snapshot', body: { hosts, sessions } },
         )

@@ -1,4 +1,5 @@
 import './trustedTypes'
+import './composables/useInstall'
 import { createPinia } from 'pinia'
 import { createApp } from 'vue'
 import App from './App.vue'

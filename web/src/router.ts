@@ -38,6 +38,13 @@ export const router = createRouter({
       component: () => import('./features/onboarding/WelcomeScreen.vue'),
       meta: { title: 'Pair this device' },
     },
+    {
+      // A guest's link: it is told apart from one's own before it is redeemed.
+      path: '/watch',
+      name: 'watch',
+      component: () => import('./features/onboarding/WelcomeScreen.vue'),
+      meta: { title: 'Watch a session' },
+    },
     { path: '/:unknown(.*)*', redirect: '/' },
   ],
 })

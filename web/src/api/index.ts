@@ -16,13 +16,18 @@ export {
   type Device,
 } from './access'
 export { ApiError } from './errors'
+export { inviteGuest, type GuestLink } from './guests'
+export { whoAmI, type Me } from './me'
 export { loadProof, saveProof } from './proof'
 export {
   forgetSession,
   renameSession,
+  searchSession,
   sessionText,
   startSession,
   stopSession,
+  type Found,
+  type Match,
   type StartOptions,
   type Stop,
 } from './sessions'

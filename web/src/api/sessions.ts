@@ -33,6 +33,22 @@ export async function forgetSession(host: string, id: string): Promise<void> {
   await answer(api.DELETE('/api/sessions/{id}', { params: of(host, id) }))
 }
 
+export type Found = components['schemas']['Found']
+export type Match = components['schemas']['Match']
+
+/** Looks for a text in a session's screen and history, newest first; cursor goes on where an answer ended. */
+export function searchSession(
+  host: string,
+  id: string,
+  text: string,
+  options: { cursor?: string; signal?: AbortSignal } = {},
+): Promise<Found> {
+  const { cursor, signal } = options
+  const query = { host, q: text, limit: 200, ...(cursor === undefined ? {} : { cursor }) }
+  const params = { path: { id }, query }
+  return answer(api.GET('/api/sessions/{id}/search', { params, ...(signal ? { signal } : {}) }))
+}
+
 /** The screen as plain text, for reading and copying. */
 export async function sessionText(host: string, id: string): Promise<string> {
   const params = { path: { id }, query: { host, format: 'text' as const } }

@@ -96,6 +96,7 @@ export class Attachment {
     exit: null,
     problem: null,
   }
+  private watchOnly = false
   private measure: (() => { cols: number; rows: number } | null) | null = null
   private claimed: { cols: number; rows: number } | null = null
   private claimTimer: ReturnType<typeof setTimeout> | undefined
@@ -153,6 +154,11 @@ export class Attachment {
 
   // --- input -----------------------------------------------------------------------------------------------------
 
+  /** This device may look and not type: no input is taken and no size is claimed. */
+  setWatchOnly(watchOnly: boolean): void {
+    this.watchOnly = watchOnly
+  }
+
   /** Typed text, as it is. */
   text(text: string): number {
     return this.input(inputKind.bytes, textBytes(text))
@@ -189,6 +195,7 @@ export class Attachment {
   }
 
   private input(kind: InputKind, data: Uint8Array): number {
+    if (this.watchOnly) return 0
     this.claimByTyping()
     return this.inputs.add(kind, data)
   }
@@ -221,7 +228,7 @@ export class Attachment {
   }
 
   private claim(reason: ClaimReason, cols: number, rows: number): void {
-    if (!this.attached || cols < 1 || rows < 1) return
+    if (!this.attached || this.watchOnly || cols < 1 || rows < 1) return
     this.claimed = { cols, rows }
     this.carrier.send({ type: 'claim_size', handle: this.handle, client: this.client, reason, cols, rows })
   }

@@ -1,5 +1,6 @@
 import {
   close,
+  parseDevice,
   parseHost,
   parseSession,
   parseSnapshot,
@@ -10,6 +11,7 @@ import {
   type Frame,
   type FrameOf,
   type Host,
+  type PairedDevice,
   type Session,
   type Snapshot,
 } from '@/wire'
@@ -41,6 +43,7 @@ export type LinkEvent =
   | { kind: 'host_removed'; id: string }
   | { kind: 'session'; session: Session }
   | { kind: 'session_removed'; host: string; id: string }
+  | { kind: 'device'; device: PairedDevice }
 
 export interface LinkEvents {
   status: LinkStatus
@@ -49,6 +52,8 @@ export interface LinkEvents {
   roundTrip: number
   welcome: Welcome
   event: LinkEvent
+  /** The close code with which a connection ended. */
+  closed: number
   /** A fault of the connection that the server explained. */
   problem: { code: string; message: string }
 }
@@ -308,11 +313,16 @@ export class ViewerLink {
 
   private ended({ code, welcomed }: Ending): void {
     this.drop()
+    this.emitter.emit('closed', code)
     if (code === close.version) return this.refuse('update_needed')
     if (code === close.forbidden) return this.refuse('revoked')
     if (code === close.unauthorized) {
-      this.refuse(this.everLive ? 'revoked' : 'signed_out')
-      void this.askAccess()
+      // Never let in, or expired, or revoked: only the server can say which.
+      if (this.everLive) this.setStatus('reconnecting')
+      else this.refuse('signed_out')
+      void this.askAccess().then((answered) => {
+        if (!answered && this.everLive && this.running && this.connection === null) this.scheduleRetry()
+      })
       return
     }
     const ownFault =
@@ -346,13 +356,17 @@ export class ViewerLink {
     this.setStatus(status)
   }
 
-  /** A refused upgrade looks like a dead network to a WebSocket; a plain request tells them apart. */
-  private async askAccess(): Promise<void> {
+  /**
+   * A refused upgrade looks like a dead network to a WebSocket; a plain request tells them apart. False when it brought
+   * no refusal either.
+   */
+  private async askAccess(): Promise<boolean> {
     const access = await this.options.access().catch(() => 'unreachable' as const)
-    if (!this.running || this.connection?.isWelcome) return
-    if (access !== 'signed_out' && access !== 'revoked') return
+    if (!this.running || this.connection?.isWelcome) return true
+    if (access !== 'signed_out' && access !== 'revoked') return false
     this.drop()
     this.refuse(access)
+    return true
   }
 
   private setStatus(status: LinkStatus): void {
@@ -445,6 +459,8 @@ function readEvent({ kind, body }: FrameOf<'event'>): LinkEvent | null {
       return { kind, id: Shape.of(body, 'event').string('id') }
     case 'session':
       return { kind, session: parseSession(body) }
+    case 'device':
+      return { kind, device: parseDevice(body) }
     case 'session_removed': {
       const from = Shape.of(body, 'event')
       return { kind, host: from.string('host'), id: from.string('id') }

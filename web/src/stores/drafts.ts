@@ -83,6 +83,7 @@ function load(): Record<string, Draft> {
  */
 export const useDraftsStore = defineStore('drafts', () => {
   const drafts = reactive(load())
+  let concealed = false
   /** What came back since the page was loaded, as input, so that pieces read as one text in the order of typing. */
   const pieces = new Map<string, { before: string; inputs: PendingInput[] }>()
 
@@ -94,7 +95,27 @@ export const useDraftsStore = defineStore('drafts', () => {
       return
     }
     drafts[key] = draft
-    writeJSON(prefix + key, { ...draft, text: draft.text.slice(0, longestKept) })
+    store(key, draft)
+  }
+
+  function store(key: string, draft: Draft): void {
+    if (!concealed) writeJSON(prefix + key, { ...draft, text: draft.text.slice(0, longestKept) })
+  }
+
+  /**
+   * Takes everything out of storage: this device lost its access, and may be in other hands. The open page keeps it, so
+   * that pairing again right here loses nothing.
+   */
+  function conceal(): void {
+    concealed = true
+    for (const name of [...names(prefix), ...names(onTheWay)]) remove(name)
+  }
+
+  /** This device is somebody again: what the page kept is stored once more. */
+  function restore(): void {
+    if (!concealed) return
+    concealed = false
+    for (const [key, draft] of Object.entries(drafts)) store(key, draft)
   }
 
   /** The draft of a session. */
@@ -189,6 +210,7 @@ export const useDraftsStore = defineStore('drafts', () => {
       if (attachment.kept.length > 0) all.set(key, [...(all.get(key) ?? []), ...attachment.kept])
     }
     if (all.size === 0) return remove(onTheWay + page)
+    if (concealed) return
     const entries = [...all].map(([key, batches]) => {
       const text = describeInputs(batches.flatMap((batch) => batch.inputs))
       return [key, storeKept(batches) ?? text] as const
@@ -242,5 +264,18 @@ export const useDraftsStore = defineStore('drafts', () => {
     change(key, () => ({ text: '', returned: null, at: 0 }))
   }
 
-  return { text, set, returned, why, takeReturned, dropReturned, giveBack, follow, anyText, forget }
+  return {
+    text,
+    set,
+    returned,
+    why,
+    takeReturned,
+    dropReturned,
+    giveBack,
+    follow,
+    anyText,
+    forget,
+    conceal,
+    restore,
+  }
 })

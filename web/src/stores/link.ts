@@ -4,8 +4,6 @@ import {
   createCode,
   listDevices,
   loadProof,
-  redeemCode,
-  redeemTicket,
   revokeDevice,
   saveProof,
   signOut as endSession,
@@ -36,13 +34,21 @@ export const useLinkStore = defineStore('link', () => {
   /** Plain HTTP: no notifications, no installation, no clipboard by button. */
   const insecure = ref(!window.isSecureContext)
   const me = shallowRef<{ device: string; scopes: string[] } | null>(null)
+  /** Whether this device signed out by itself, on purpose. */
+  const left = ref(false)
+  /** The code with which the last connection ended; null while one is up. */
+  const closedWith = ref<number | null>(null)
   /** The last fault that the server explained. */
   const problem = shallowRef<{ code: string; message: string } | null>(null)
 
   const link = new ViewerLink({ url: socketUrl(), version: __COMMIT__, proof: loadProof, access })
   link.on('status', (now) => {
     status.value = now
-    if (now === 'live') problem.value = null
+    if (now === 'revoked') drafts.conceal()
+    if (now !== 'live') return
+    problem.value = closedWith.value = null
+    left.value = false
+    drafts.restore()
   })
   // Once a second is enough for an age that is shown in seconds, and keeps a busy stream out of the renderer.
   link.on('alive', (at) => {
@@ -53,6 +59,7 @@ export const useLinkStore = defineStore('link', () => {
     serverVersion.value = welcome.version
     me.value = { device: welcome.device, scopes: welcome.scopes }
   })
+  link.on('closed', (code) => (closedWith.value = code))
   link.on('problem', (fault) => (problem.value = fault))
   onScopeDispose(() => link.dispose())
 
@@ -66,21 +73,12 @@ export const useLinkStore = defineStore('link', () => {
     link.retry()
   }
 
-  async function signInWithTicket(ticket: string, name: string): Promise<void> {
-    await redeemTicket(ticket, name)
-    link.start()
-  }
-
-  async function signInWithCode(code: string, name: string): Promise<void> {
-    await redeemCode(code, name)
-    link.start()
-  }
-
   /** Ends this device's access on the server, then here. Fails when the server cannot be told. */
   async function signOut(): Promise<void> {
     await endSession()
     saveProof('')
     me.value = null
+    left.value = true
     link.stop('signed_out')
   }
 
@@ -103,11 +101,11 @@ export const useLinkStore = defineStore('link', () => {
     serverVersion,
     insecure,
     me,
+    left,
+    closedWith,
     problem,
     start,
     retry,
-    signInWithTicket,
-    signInWithCode,
     signOut,
     createCode,
     codeState,

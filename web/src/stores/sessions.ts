@@ -1,7 +1,9 @@
 import {
   forgetSession,
+  inviteGuest,
   removeHost,
   renameSession,
+  searchSession,
   sessionText,
   startSession,
   stopSession,
@@ -113,6 +115,7 @@ export const useSessionsStore = defineStore('sessions', () => {
   )
 
   function take(event: LinkEvent): void {
+    if (event.kind === 'device') return
     const nextRows = new Map(rows.value)
     const nextHosts = new Map(hostsById.value)
     switch (event.kind) {
@@ -213,6 +216,8 @@ export const useSessionsStore = defineStore('sessions', () => {
     forget,
     start,
     text: sessionText,
+    search: searchSession,
+    inviteGuest,
     removeHost,
     clear,
   }

@@ -1,6 +1,6 @@
 /** The nouns that screens show, fields exactly as in the server's JSON. */
-export type { Host, Prompt, Session, SessionState, SessionStatus, StatusKind } from '@/wire'
+export type { Host, PairedDevice, Prompt, Session, SessionState, SessionStatus, StatusKind } from '@/wire'
 export { sessionKey } from '@/wire'
 export { ApiError } from '@/api'
-export type { Code, CodeKind, CodeState, Device, StartOptions, Stop } from '@/api'
+export type { Code, CodeKind, CodeState, Device, Found, GuestLink, Match, StartOptions, Stop } from '@/api'
 export type { Attachment, AttachmentState, LinkStatus, PendingInput, ReturnReason } from '@/link'

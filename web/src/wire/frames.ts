@@ -37,6 +37,7 @@ export type ViewerEvent =
   | { kind: 'host_removed'; body: unknown }
   | { kind: 'session'; body: unknown }
   | { kind: 'session_removed'; body: unknown }
+  | { kind: 'device'; body: unknown }
 
 export type Frame =
   // JSON bodies

@@ -4,6 +4,7 @@
  */
 export * from './bytes'
 export * from './codec'
+export * from './device'
 export * from './frames'
 export * from './json'
 export * from './limits'

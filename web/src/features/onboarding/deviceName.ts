@@ -19,9 +19,3 @@ export function deviceName(userAgent = navigator.userAgent): string {
         : 'Safari'
   return `${browser} on ${system}`
 }
-
-/** Whether this is an iOS browser tab, from which the app can be put on the Home Screen. */
-export function isIosTab(userAgent = navigator.userAgent): boolean {
-  const standalone = window.matchMedia('(display-mode: standalone)').matches
-  return /iPhone|iPad/.test(userAgent) && !standalone
-}
