@@ -9,8 +9,15 @@ export function sessionMenu(
   session: Session | undefined,
   state: AttachmentState,
   device: DeviceWord,
+  may: { type: boolean; administer: boolean; guest: boolean },
 ): MenuItem[] {
-  const running = session?.state === 'running'
+  if (may.guest) {
+    return [
+      { id: 'find', label: 'Find…', icon: 'search' },
+      { id: 'leave', label: 'Stop watching', icon: 'x', note: 'The link does not work a second time' },
+    ]
+  }
+  const running = session?.state === 'running' && may.type
   const live = state.phase === 'live'
   const grid = state.cols > 0 ? `now ${state.cols} × ${state.rows}` : ''
   const items: (MenuItem | false)[] = [
@@ -30,8 +37,16 @@ export function sessionMenu(
         disabled: !live,
       },
     running && { id: 'paste', label: 'Paste…', icon: 'copy', disabled: !live },
-    { id: 'rename', label: 'Rename…', icon: 'pen', disabled: !session },
+    { id: 'find', label: 'Find…', icon: 'search' },
+    may.type && { id: 'rename', label: 'Rename…', icon: 'pen', disabled: !session },
     { id: 'link', label: 'Copy link', icon: 'link', note: 'Works on your own devices only' },
+    may.administer && {
+      id: 'share',
+      label: 'Share: watch only…',
+      icon: 'share',
+      note: 'A link for somebody else, for a while',
+      disabled: !session,
+    },
     running && { id: 'stop', label: 'Stop…', icon: 'stop', danger: true },
   ]
   return items.filter((item) => item !== false)

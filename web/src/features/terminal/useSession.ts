@@ -1,4 +1,5 @@
-import { computed, onScopeDispose, shallowRef, type ComputedRef, type ShallowRef } from 'vue'
+import { computed, onScopeDispose, shallowRef, watch, type ComputedRef, type ShallowRef } from 'vue'
+import { useIdentityStore } from '@/stores/identity'
 import { useLinkStore } from '@/stores/link'
 import { useSessionsStore } from '@/stores/sessions'
 import { sessionKey, type Attachment, type AttachmentState, type Session } from '@/stores/types'
@@ -13,6 +14,8 @@ export interface OpenSession {
   session: ComputedRef<Session | undefined>
   attachment: Attachment
   state: Readonly<ShallowRef<AttachmentState>>
+  /** Whether this device may type here; without it the attachment takes no input. */
+  mayType: ComputedRef<boolean>
   /** Presses a key by name. */
   press(name: string): void
   mayRepeat(): boolean
@@ -21,12 +24,15 @@ export interface OpenSession {
 /** Opens a session on this screen for as long as the calling scope lives. */
 export function useSession(host: string, id: string): OpenSession {
   const link = useLinkStore()
+  const identity = useIdentityStore()
   const sessions = useSessionsStore()
   const attachment = link.attach(host, id)
   const state = shallowRef(attachment.state)
   attachment.on('state', (next) => {
     state.value = next
   })
+  const mayType = computed(() => identity.may('input'))
+  watch(mayType, (may) => attachment.setWatchOnly(!may), { immediate: true })
   onScopeDispose(() => attachment.dispose())
 
   let interruptedAt = -Infinity
@@ -45,6 +51,7 @@ export function useSession(host: string, id: string): OpenSession {
     session: computed(() => sessions.byKey(host, id)),
     attachment,
     state,
+    mayType,
     press,
     mayRepeat: () => link.status === 'live' && state.value.pending.length < mostInFlight,
   }
