@@ -27,28 +27,30 @@ const (
 	CodeUnknownHost   Code = "unknown_host"
 	CodeUnknownDevice Code = "unknown_device"
 	CodeUnknownToken  Code = "unknown_token"
-	CodeConflict      Code = "conflict"
-	CodeNameTaken     Code = "name_taken"
-	CodeRevoked       Code = "revoked"
-	CodeProofRequired Code = "proof_required"
-	CodeOrigin        Code = "origin_refused"
-	CodeHostHeader    Code = "host_header_refused"
-	CodeWorkerScript  Code = "worker_script_refused"
-	CodeMethod        Code = "method_not_allowed"
-	CodeMediaType     Code = "unsupported_media_type"
-	CodeTooLarge      Code = "too_large"
-	CodeTimeout       Code = "timeout"
-	CodeTicketUsed    Code = "ticket_used"
-	CodeTicketInvalid Code = "ticket_invalid"
-	CodePairCode      Code = "code_refused"
-	CodeTooManyTries  Code = "too_many_tries"
-	CodeDuplicateHost Code = "duplicate_host"
-	CodeInputLate     Code = "input_late"
-	CodeInputBlocked  Code = "input_blocked"
-	CodeInputRefused  Code = "input_refused"
-	CodeRestarting    Code = "restarting"
-	CodeTailnet       Code = "tailnet_refused"
-	CodePlainHTTP     Code = "plain_http_refused"
+	// CodeUnknownPairing is a host's request that waits for nobody any more.
+	CodeUnknownPairing Code = "unknown_pairing"
+	CodeConflict       Code = "conflict"
+	CodeNameTaken      Code = "name_taken"
+	CodeRevoked        Code = "revoked"
+	CodeProofRequired  Code = "proof_required"
+	CodeOrigin         Code = "origin_refused"
+	CodeHostHeader     Code = "host_header_refused"
+	CodeWorkerScript   Code = "worker_script_refused"
+	CodeMethod         Code = "method_not_allowed"
+	CodeMediaType      Code = "unsupported_media_type"
+	CodeTooLarge       Code = "too_large"
+	CodeTimeout        Code = "timeout"
+	CodeTicketUsed     Code = "ticket_used"
+	CodeTicketInvalid  Code = "ticket_invalid"
+	CodePairCode       Code = "code_refused"
+	CodeTooManyTries   Code = "too_many_tries"
+	CodeDuplicateHost  Code = "duplicate_host"
+	CodeInputLate      Code = "input_late"
+	CodeInputBlocked   Code = "input_blocked"
+	CodeInputRefused   Code = "input_refused"
+	CodeRestarting     Code = "restarting"
+	CodeTailnet        Code = "tailnet_refused"
+	CodePlainHTTP      Code = "plain_http_refused"
 )
 
 // codes gives each code its HTTP status and the sentence that a person reads
@@ -70,6 +72,7 @@ var codes = map[Code]struct {
 	CodeUnknownHost:     {http.StatusNotFound, "There is no such host here: list them with GET /api/hosts."},
 	CodeUnknownDevice:   {http.StatusNotFound, "There is no such device: list them with GET /api/devices."},
 	CodeUnknownToken:    {http.StatusNotFound, "There is no such token: list them with GET /api/tokens."},
+	CodeUnknownPairing:  {http.StatusNotFound, "There is no such request, or it was decided or has expired: ask again with agent-helm pair on the host."},
 	CodeConflict:        {http.StatusConflict, "The thing has changed meanwhile: read it again."},
 	CodeNameTaken:       {http.StatusConflict, "The name is taken: choose another."},
 	CodeRevoked:         {http.StatusUnauthorized, "This device or token was revoked: pair again."},

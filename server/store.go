@@ -18,6 +18,7 @@ type Store interface {
 	TokenStore
 	TicketStore
 	CodeStore
+	PairingStore
 	AuditStore
 	SettingStore
 
@@ -285,6 +286,52 @@ type CodeStore interface {
 	WrongCode(ctx context.Context, now time.Time, from string, limit int) (cancelled bool, err error)
 }
 
+// PairingRecord is a host's request for the code of a new device (THREATS S-2).
+type PairingRecord struct {
+	// ID is four characters of the codes' alphabet, for comparing two screens.
+	ID   string
+	Host string
+	// HostName is the host's name; the store looks it up.
+	HostName string
+	// Scopes are what is asked for, and once confirmed what was granted.
+	Scopes Scopes
+	// Address is where the host is connected from, for display.
+	Address   string
+	CreatedAt time.Time
+	ExpiresAt time.Time
+	State     PairingState
+	// DecidedBy is who confirmed or denied it: kind, id and name.
+	DecidedBy Principal
+}
+
+// PairingState is what became of a request.
+type PairingState string
+
+// States of a request. One that waits beyond its ExpiresAt has expired.
+const (
+	PairingWaiting   PairingState = "waiting"
+	PairingConfirmed PairingState = "confirmed"
+	PairingDenied    PairingState = "denied"
+	PairingCancelled PairingState = "cancelled" // by its host, or because that went away
+)
+
+// PairingStore keeps hosts' requests for codes.
+type PairingStore interface {
+	// CreatePairing adds a request and cancels an earlier one of the same host.
+	// It fails with CodeUnknownHost, with CodeConflict when the id is taken, and
+	// with CodeLimit when maxWaiting wait already.
+	CreatePairing(ctx context.Context, record PairingRecord, maxWaiting int) error
+	// Pairing fails with CodeUnknownPairing.
+	Pairing(ctx context.Context, id string) (PairingRecord, error)
+	// Pairings lists those that wait at now, oldest first.
+	Pairings(ctx context.Context, now time.Time) ([]PairingRecord, error)
+	// DecidePairing moves a request that waits at now into another state. scopes
+	// is what is granted, at most; by needs no more than kind, id and name. It
+	// returns the request as it is then, and fails with CodeUnknownPairing for
+	// one that does not wait.
+	DecidePairing(ctx context.Context, id string, now time.Time, state PairingState, scopes Scopes, by Principal) (PairingRecord, error)
+}
+
 // AuditRecord is one line of what was done, by whom, from where. It holds no
 // secret and no terminal content.
 type AuditRecord struct {
@@ -312,6 +359,10 @@ const (
 	AuditCodeFailed    = "code.failed"
 	AuditCodeCancelled = "code.cancelled"
 	AuditTicketFailed  = "ticket.failed"
+	AuditPairingAsked  = "pairing.requested"
+	AuditPairingGiven  = "pairing.confirmed"
+	AuditPairingDenied = "pairing.denied"
+	AuditPairingFlood  = "pairing.refused"
 	AuditDevicePaired  = "device.paired"
 	AuditDeviceRevoked = "device.revoked"
 	AuditDeviceRenamed = "device.renamed"

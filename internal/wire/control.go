@@ -59,7 +59,16 @@ type HostWelcome struct {
 	// Host is the host's name as the server knows it, from the enrolled token.
 	Host   string          `json:"host"`
 	Resume []SessionResume `json:"resume"`
+	// Capabilities are what this server can do beyond version 1.0's first form.
+	Capabilities []string `json:"capabilities,omitempty"`
 }
+
+// Capabilities of HostWelcome.
+const (
+	// CapabilityPairing: the server takes MethodPairingRequest, -Wait and
+	// -Cancel from its host. One without it ends the link over such a call.
+	CapabilityPairing = "pairing"
+)
 
 // SessionOpen announces a session that began after HostHello.
 type SessionOpen struct{ SessionInfo }
@@ -137,6 +146,8 @@ const (
 	EventSession        = "session"         // body: one session
 	EventSessionRemoved = "session_removed" // body: {"host", "id"}
 	EventDevice         = "device"          // body: one device that was paired just now; to those who could revoke it
+	EventPairing        = "pairing"         // body: one host's request for a code; to those who could confirm it
+	EventPairingRemoved = "pairing_removed" // body: {"id"}: it was decided, or its time is up
 )
 
 // Event tells a viewer of a change. Body is the same JSON as in the HTTP API;
@@ -175,6 +186,11 @@ const (
 	// 2026-11-30: search and recordings.
 	MethodSearch    = "session.search"    // server → host, client → holder: params SearchParams, result internal/vt's SearchResult
 	MethodRecording = "session.recording" // server → host: params RecordingParams, result RecordingResult
+	// 2026-12-01: a host asks for the code of a new device. The only calls that
+	// a host makes.
+	MethodPairingRequest = "pairing.request" // host → server: params PairingParams, result PairingRequested
+	MethodPairingWait    = "pairing.wait"    // host → server: params PairingID, result PairingResult, once somebody decided
+	MethodPairingCancel  = "pairing.cancel"  // host → server: params PairingID, no result
 )
 
 // RPC is a call. The caller chooses ID, unique among its open calls.
@@ -267,6 +283,36 @@ type SearchParams struct {
 	Before string `json:"before,omitempty"`
 	// Max is how many matches are wanted, 0 for the callee's own choice.
 	Max int `json:"max,omitempty"`
+}
+
+// PairingParams are those of MethodPairingRequest.
+type PairingParams struct {
+	// Scopes are what the device shall be able to do; a person decides.
+	Scopes []string `json:"scopes"`
+}
+
+// PairingRequested is the result of MethodPairingRequest.
+type PairingRequested struct {
+	// ID names the request to the person who is to confirm it. It is no secret.
+	ID string `json:"id"`
+	// ExpiresMS is how long it waits to be decided.
+	ExpiresMS int64 `json:"expires_ms"`
+}
+
+// PairingID names a request of this host.
+type PairingID struct {
+	ID string `json:"id"`
+}
+
+// PairingResult is that of MethodPairingWait. A request that was denied, or
+// that nobody decided in time, is a Fault instead.
+type PairingResult struct {
+	Code string `json:"code"`
+	// Scopes are what the person granted, which may be less than was asked for.
+	Scopes    []string `json:"scopes"`
+	ExpiresMS int64    `json:"expires_ms"`
+	// URL is the server's address for browsers.
+	URL string `json:"url"`
 }
 
 // RecordingParams are those of MethodRecording: a piece of the log behind From,

@@ -39,6 +39,7 @@
 //	server  Input Retire ClaimSize ReleaseSize Presence   passed through from viewers
 //	host    InputAck SizeOwner         passed through from the holder
 //	server  RPC, host RPCReply
+//	host    RPC (pairing only, if HostWelcome names the capability), server RPCReply
 //	both    Ping Pong; server Restarting
 //
 // # Viewer ⇄ server

@@ -13,27 +13,30 @@ const (
 	triesWindow     = time.Minute
 )
 
-// limiter allows a number of tries per window, for each network and in all. It
-// remembers at most triesInAll tries, whatever is thrown at it: a refused try
-// is not remembered.
-type limiter struct {
+// limiter allows a number of tries per window, for each caller and in all. It
+// remembers at most inAll tries, whatever is thrown at it: a refused try is not
+// remembered.
+type limiter[From comparable] struct {
+	each, inAll int
+	window      time.Duration
+
 	mu    sync.Mutex
-	tries []try // guarded by mu, oldest first
+	tries []try[From] // guarded by mu, oldest first
 }
 
-type try struct {
+type try[From comparable] struct {
 	at   time.Time
-	from netip.Prefix
+	from From
 }
 
 // allow reports whether a try may go ahead, and counts it if so.
-func (l *limiter) allow(now time.Time, from netip.Prefix) bool {
+func (l *limiter[From]) allow(now time.Time, from From) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for len(l.tries) > 0 && now.Sub(l.tries[0].at) >= triesWindow {
+	for len(l.tries) > 0 && now.Sub(l.tries[0].at) >= l.window {
 		l.tries = l.tries[1:]
 	}
-	if len(l.tries) >= triesInAll {
+	if len(l.tries) >= l.inAll {
 		return false
 	}
 	same := 0
@@ -42,10 +45,10 @@ func (l *limiter) allow(now time.Time, from netip.Prefix) bool {
 			same++
 		}
 	}
-	if same >= triesPerAddress {
+	if same >= l.each {
 		return false
 	}
-	l.tries = append(l.tries, try{at: now, from: from})
+	l.tries = append(l.tries, try[From]{at: now, from: from})
 	return true
 }
 

@@ -165,15 +165,19 @@ func (s *Service) CreateCode(ctx context.Context, by Minter, kind server.Princip
 	if err := by.mayGive(scopes); err != nil {
 		return "", server.CodeRecord{}, err
 	}
-	now := time.Now()
+	return s.createCode(ctx, by.Principal, server.Grant{Kind: kind, Scopes: scopes, Binding: by.Binding, CreatedBy: by.label()})
+}
+
+// createCode makes the code of a grant that somebody was allowed to give.
+func (s *Service) createCode(ctx context.Context, by server.Principal, grant server.Grant) (code string, record server.CodeRecord, err error) {
+	grant.CreatedAt = time.Now()
+	grant.ExpiresAt = grant.CreatedAt.Add(CodeLifetime)
 	code = drawCode()
-	record = server.CodeRecord{ID: randomText(tokenIDBytes), Secret: s.key.hashCode(code), Grant: server.Grant{
-		Kind: kind, Scopes: scopes, Binding: by.Binding, CreatedBy: by.label(), CreatedAt: now, ExpiresAt: now.Add(CodeLifetime),
-	}}
+	record = server.CodeRecord{ID: randomText(tokenIDBytes), Secret: s.key.hashCode(code), Grant: grant}
 	if err := s.store.CreateCode(ctx, record, MaxLiveCodes); err != nil {
 		return "", server.CodeRecord{}, err
 	}
-	s.audit(ctx, by.line(server.AuditCodeMade, record.ID, string(kind)+": "+scopes.String()))
+	s.audit(ctx, Minter{by}.line(server.AuditCodeMade, record.ID, string(grant.Kind)+": "+grant.Scopes.String()))
 	return code, record, nil
 }
 

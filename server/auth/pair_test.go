@@ -2,6 +2,7 @@ package auth
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -259,7 +260,7 @@ func TestPairWithCode_guessing(t *testing.T) {
 
 func TestLimiter_in_all(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var l limiter
+		l := limiter[netip.Prefix]{each: triesPerAddress, inAll: triesInAll, window: triesWindow}
 		for i := range triesInAll {
 			if !l.allow(time.Now(), NetworkOf(fmt.Sprintf("198.51.100.%d", i))) {
 				t.Fatalf("try %d is refused", i)

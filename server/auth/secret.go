@@ -80,14 +80,17 @@ const CodeLength = 6
 
 // drawCode draws every code with the same probability: bytes that would favour
 // the start of the alphabet are drawn again.
-func drawCode() string {
+func drawCode() string { return draw(CodeLength) }
+
+// draw draws characters of CodeAlphabet.
+func draw(length int) string {
 	const limit = 256 - 256%len(CodeAlphabet)
-	code := make([]byte, 0, CodeLength)
-	for len(code) < CodeLength {
-		var draw [2 * CodeLength]byte
-		rand.Read(draw[:])
-		for _, b := range draw {
-			if int(b) < limit && len(code) < CodeLength {
+	code := make([]byte, 0, length)
+	for len(code) < length {
+		var bytes [2 * CodeLength]byte
+		rand.Read(bytes[:])
+		for _, b := range bytes {
+			if int(b) < limit && len(code) < length {
 				code = append(code, CodeAlphabet[int(b)%len(CodeAlphabet)])
 			}
 		}

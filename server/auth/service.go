@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -47,15 +48,16 @@ type Service struct {
 	key     Key
 	log     *slog.Logger
 	cookies map[Transport]*cookieStore
-	limits  limiter
+	// limits bounds guesses of codes, alerts audit lines that anybody can cause,
+	// requests what hosts ask for, and floods the lines about those that ask more.
+	limits, alerts   limiter[netip.Prefix]
+	requests, floods limiter[string]
 
 	mu      sync.Mutex
 	devices map[string]time.Time // last seen, not yet written; guarded by mu
 	tokens  map[string]time.Time // last used, not yet written; guarded by mu
 	rotated map[server.Hash]time.Time
 	live    map[*liveEntry]struct{} // guarded by mu
-	// alerts bounds audit lines that anybody can cause; guarded by mu.
-	alerts limiter
 }
 
 // New returns a Service on store. The caller starts Run where sockets live.
@@ -69,6 +71,11 @@ func New(store server.Store, key Key, log *slog.Logger) *Service {
 		tokens:  map[string]time.Time{},
 		rotated: map[server.Hash]time.Time{},
 		live:    map[*liveEntry]struct{}{},
+
+		limits:   limiter[netip.Prefix]{each: triesPerAddress, inAll: triesInAll, window: triesWindow},
+		alerts:   limiter[netip.Prefix]{each: triesPerAddress, inAll: triesInAll, window: triesWindow},
+		requests: limiter[string]{each: pairingsPerHost, inAll: pairingsInAll, window: pairingWindow},
+		floods:   limiter[string]{each: 1, inAll: pairingsInAll, window: pairingWindow},
 	}
 	for _, transport := range []Transport{TransportTLS, TransportLoopback, TransportLAN} {
 		s.cookies[transport] = newCookieStore(key, transport)

@@ -30,6 +30,7 @@ type change struct {
 	session *server.Session
 	owner   wire.ClientID
 	device  *server.Device // for a new device
+	pairing string         // the id of a host's request for a code
 }
 
 // body is JSON that is encoded by whoever needs it first.
@@ -51,6 +52,9 @@ func (c change) id() server.SessionKey {
 	if c.device != nil {
 		return server.SessionKey{Host: "device " + c.device.ID} // no host's id has a space
 	}
+	if c.pairing != "" {
+		return server.SessionKey{Host: "pairing " + c.pairing}
+	}
 	return c.key
 }
 
@@ -60,6 +64,24 @@ func (f *Fleet) AnnounceDevice(device server.Device) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.publish(change{kind: wire.EventDevice, device: &device, body: &body{value: &device}})
+}
+
+// AnnouncePairing tells everybody who could confirm it of a host's request for a
+// code.
+func (f *Fleet) AnnouncePairing(request server.Pairing) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.publish(change{kind: wire.EventPairing, pairing: request.ID, body: &body{value: &request}})
+}
+
+// PairingOver tells those who were told of a request that it needs no decision
+// any more.
+func (f *Fleet) PairingOver(id string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.publish(change{kind: wire.EventPairingRemoved, pairing: id, body: &body{value: struct {
+		ID string `json:"id"`
+	}{id}}})
 }
 
 // publishSession tells of a session as it is now. The caller holds mu.
@@ -334,9 +356,9 @@ func timeless(h server.Host) server.Host {
 
 // allowed says whether the principal may be told of a change at all.
 func (s *Subscription) allowed(c change) bool {
-	if c.device != nil {
+	if c.device != nil || c.pairing != "" {
 		p := s.principal
-		return p.Scopes.Has(server.ScopeAdmin) && p.Binding.IsZero() && (p.Kind != server.PrincipalDevice || p.ID != c.device.ID)
+		return p.Scopes.Has(server.ScopeAdmin) && p.Binding.IsZero() && (c.device == nil || p.Kind != server.PrincipalDevice || p.ID != c.device.ID)
 	}
 	if c.key.ID != "" {
 		return s.principal.CanSee(c.key)

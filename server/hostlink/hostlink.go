@@ -26,6 +26,10 @@ type Config struct {
 	Logger *slog.Logger
 	// Version and Instance are this server's, for HostWelcome.
 	Version, Instance string
+	// Pairer decides what hosts ask for; nil: hosts cannot ask.
+	Pairer Pairer
+	// Address is the server's, for browsers; needed with Pairer.
+	Address func() string
 }
 
 // Handler serves the uplinks of hosts.
@@ -60,7 +64,7 @@ func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, host server.Prin
 		h.logger.Debug("host link not opened", logging.KeyHost, host.ID, logging.KeyError, err.Error())
 		return
 	}
-	l := newLink(h, s, host, r.RemoteAddr, cancel)
+	l := newLink(r.Context(), h, s, host, r.RemoteAddr, cancel)
 	err = s.Run(ctx, l, l.take)
 	l.end(err)
 	level := slog.LevelInfo
@@ -73,6 +77,9 @@ func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, host server.Prin
 // welcome completes the fleet's answer to a hello.
 func (h *Handler) welcome(w *wire.HostWelcome) *wire.HostWelcome {
 	w.Instance, w.Version = h.config.Instance, h.config.Version
+	if h.config.Pairer != nil {
+		w.Capabilities = []string{wire.CapabilityPairing}
+	}
 	return w
 }
 

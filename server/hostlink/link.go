@@ -49,16 +49,20 @@ type link struct {
 	calls map[uint64]chan wire.RPCReply // guarded by mu; nil once the link ended
 	// alive are those who wait for a sign of life; closed with the next frame.
 	alive chan struct{} // guarded by mu
+	// asked is the host's newest request for a code; nil when there was none.
+	asked *pairing       // guarded by mu
+	tasks sync.WaitGroup // what serves the host's requests; end waits
 }
 
-func newLink(h *Handler, s *socket.Socket, host server.Principal, address string, cancel context.CancelCauseFunc) *link {
+// newLink takes the values of ctx, such as the peer's address, not its end.
+func newLink(ctx context.Context, h *Handler, s *socket.Socket, host server.Principal, address string, cancel context.CancelCauseFunc) *link {
 	l := &link{
 		handler: h, socket: s, host: host, address: address, cancel: cancel,
 		limiter: newLimiter(time.Now()),
 		states:  map[uint32]int{},
 		calls:   map[uint64]chan wire.RPCReply{},
 	}
-	l.ctx, l.done = context.WithCancel(context.Background())
+	l.ctx, l.done = context.WithCancel(context.WithoutCancel(ctx))
 	l.acks.init(s)
 	return l
 }
@@ -77,6 +81,7 @@ func (l *link) end(error) {
 	if l.connection != nil {
 		l.connection.Close()
 	}
+	l.tasks.Wait()
 }
 
 // take takes one frame of the host.
@@ -119,6 +124,9 @@ func (l *link) take(f wire.Frame) error {
 		return l.connection.Forgotten(l.ctx, f.Handle)
 	case *wire.RPCReply:
 		l.reply(f)
+	case *wire.RPC:
+		l.pace()
+		l.called(f)
 	case *wire.HostHello:
 		return socket.Malformed(fmt.Errorf("second HostHello: %w", wire.ErrMalformed))
 	default:

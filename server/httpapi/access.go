@@ -173,6 +173,7 @@ func (a *API) registerAccess() {
 		status: http.StatusNoContent, access: admin, errors: []server.Code{server.CodeUnknownToken}}, a.revokeToken)
 	route(a, operation{method: http.MethodPost, path: "/api/codes", id: "createCode", summary: "Make a six-character code for a device or a host", tag: "access",
 		status: http.StatusCreated, access: admin, errors: []server.Code{server.CodeLimit}}, a.createCode)
+	a.registerPairings(admin)
 	route(a, operation{method: http.MethodGet, path: "/api/codes/{id}", id: "getCode", summary: "What became of a code?", tag: "access",
 		access: admin, errors: []server.Code{server.CodeNotFound}}, a.getCode)
 }

@@ -21,7 +21,7 @@ func (a *API) registerEvents() {
 	route(a, operation{method: http.MethodGet, path: "/api/events", id: "events", summary: "Changes of hosts and sessions as they happen", tag: "sessions",
 		access: access{scopes: server.ScopeRead},
 		description: "Server-sent events. The first is `snapshot` with `{hosts, sessions}`; then `host`, `host_removed`, `session` and `session_removed`, " +
-			"each with the whole thing as it is now, and `device` for a browser that was paired just now, to those who could revoke it. A reader that is too slow is cut off and gets a fresh snapshot when it comes back."},
+			"each with the whole thing as it is now, and `device` for a browser that was paired just now, to those who could revoke it; `pairing` and `pairing_removed` for a host that asks for a code, to those who could confirm it. A reader that is too slow is cut off and gets a fresh snapshot when it comes back."},
 		func(ctx context.Context, _ *struct{}) (*huma.StreamResponse, error) {
 			return &huma.StreamResponse{Body: a.streamEvents}, nil
 		})

@@ -37,6 +37,7 @@ func Conform(t *testing.T, open func(t *testing.T) server.Store) {
 	}{
 		{"hosts", hosts}, {"sessions", sessions}, {"snapshots", snapshots}, {"devices", devices}, {"logins", logins},
 		{"tokens", tokens}, {"tickets", tickets}, {"codes", codes}, {"wrong codes", wrongCodes}, {"host codes", hostCodes},
+		{"pairings", pairings}, {"concurrent pairings", concurrentPairings},
 		{"audit", audit}, {"settings", settings}, {"changed", changed}, {"concurrent tickets", concurrentTickets},
 		{"cancelled context", cancelledContext},
 	} {
@@ -437,6 +438,49 @@ func wrongCodes(t *testing.T, s *suite) {
 	}
 }
 
+func pairings(t *testing.T, s *suite) {
+	s.enrol(hostA, "alpha")
+	s.enrol(hostB, "beta")
+	first := server.PairingRecord{ID: "AAAA", Host: hostA, HostName: "alpha", Scopes: server.ScopeRead | server.ScopeInput, Address: "192.0.2.7",
+		CreatedAt: now, ExpiresAt: now.Add(time.Minute), State: server.PairingWaiting}
+	s.ok(s.CreatePairing(s.ctx, first, 2))
+	s.same(must(s.Pairing(s.ctx, "AAAA"))(s), first)
+	other := first
+	other.ID, other.Host, other.HostName, other.CreatedAt = "BBBB", hostB, "beta", now.Add(time.Second)
+	taken := other
+	taken.ID = first.ID
+	s.fails(server.CodeConflict, s.CreatePairing(s.ctx, taken, 2))
+	s.fails(server.CodeLimit, s.CreatePairing(s.ctx, other, 1))
+	s.ok(s.CreatePairing(s.ctx, other, 2))
+	s.same(must(s.Pairings(s.ctx, now))(s), []server.PairingRecord{first, other})
+	stranger := other
+	stranger.ID, stranger.Host = "CCCC", "33333333-3333-4333-8333-333333333333"
+	s.fails(server.CodeUnknownHost, s.CreatePairing(s.ctx, stranger, 9))
+	// A second one of a host takes the place of its first.
+	second := first
+	second.ID, second.CreatedAt = "DDDD", now.Add(2*time.Second)
+	s.ok(s.CreatePairing(s.ctx, second, 2))
+	s.same(must(s.Pairings(s.ctx, now))(s), []server.PairingRecord{other, second})
+	s.same(must(s.Pairing(s.ctx, "AAAA"))(s).State, server.PairingCancelled)
+	by := server.Principal{Kind: server.PrincipalDevice, ID: "d1", Name: "Pixel"}
+	for _, id := range []string{"AAAA", "ZZZZ"} {
+		_, err := s.DecidePairing(s.ctx, id, now, server.PairingConfirmed, server.ScopeRead, by)
+		s.fails(server.CodeUnknownPairing, err)
+	}
+	confirmed := second
+	confirmed.State, confirmed.Scopes, confirmed.DecidedBy = server.PairingConfirmed, server.ScopeRead, by
+	s.same(must(s.DecidePairing(s.ctx, "DDDD", now, server.PairingConfirmed, server.ScopeRead, by))(s), confirmed)
+	s.same(must(s.Pairing(s.ctx, "DDDD"))(s), confirmed)
+	_, err := s.DecidePairing(s.ctx, "DDDD", now, server.PairingDenied, 0, by)
+	s.fails(server.CodeUnknownPairing, err)
+	_, err = s.DecidePairing(s.ctx, "BBBB", other.ExpiresAt, server.PairingConfirmed, server.ScopeRead, by)
+	s.fails(server.CodeUnknownPairing, err)
+	s.same(must(s.Pairings(s.ctx, other.ExpiresAt))(s), []server.PairingRecord{})
+	s.ok(s.DeleteHost(s.ctx, hostB))
+	_, err = s.Pairing(s.ctx, "BBBB")
+	s.fails(server.CodeUnknownPairing, err)
+}
+
 func audit(t *testing.T, s *suite) {
 	s.same(must(s.VerifyAudit(s.ctx))(s), int64(0))
 	var want []server.AuditRecord
@@ -479,6 +523,32 @@ func changed(t *testing.T, s *suite) {
 	s.ok(s.PutSetting(s.ctx, "url", "a"))
 	if after := must(s.Changed(s.ctx))(s); after == before {
 		t.Error("a write does not show")
+	}
+}
+
+// concurrentPairings: of many that decide one request at once, one does.
+func concurrentPairings(t *testing.T, s *suite) {
+	s.enrol(hostA, "alpha")
+	s.ok(s.CreatePairing(s.ctx, server.PairingRecord{ID: "AAAA", Host: hostA, Scopes: server.ScopeRead, CreatedAt: now, ExpiresAt: now.Add(time.Minute)}, 2))
+	const callers = 16
+	results := make([]error, callers)
+	var group sync.WaitGroup
+	for i := range callers {
+		group.Go(func() {
+			_, results[i] = s.DecidePairing(s.ctx, "AAAA", now, []server.PairingState{server.PairingConfirmed, server.PairingDenied}[i%2], 0, server.Principal{})
+		})
+	}
+	group.Wait()
+	won := 0
+	for _, err := range results {
+		if err == nil {
+			won++
+		} else if !errors.Is(err, server.NewError(server.CodeUnknownPairing)) {
+			t.Errorf("loser: %v", err)
+		}
+	}
+	if won != 1 {
+		t.Errorf("%d decided", won)
 	}
 }
 

@@ -20,15 +20,19 @@ import (
 type pairCommand struct {
 	dataFlag
 	Host  bool   `help:"For a host, not for a phone or browser."`
-	Scope string `default:"admin" placeholder:"LIST" help:"What the device may do: read, input, answer, exec, admin (${default}: everything)."`
+	Scope string `placeholder:"LIST" help:"What the device may do: read, input, answer, exec, admin; admin, which is everything, when left out."`
 	URL   string `placeholder:"URL" help:"Address for the link, instead of the one that the server uses."`
-	JSON  bool   `name:"json" help:"Print {code, url, expires}."`
+	JSON  bool   `name:"json" help:"Print {code, url, expires}; with --requests a list of objects."`
+
+	Requests bool   `xor:"request" help:"List the hosts that ask for a code: somebody ran agent-helm pair there."`
+	Confirm  string `xor:"request" placeholder:"ID" help:"Let the host with this request show a code. --scope changes what the device may do."`
+	Deny     string `xor:"request" placeholder:"ID" help:"Refuse this request."`
 }
 
 // Help is shown by --help.
 func (pairCommand) Help() string {
 	return "The code is alone on the first line and works once, for five minutes. For a phone a link follows, and a QR code of it " +
-		"where the address is one that a phone can reach.\n\nExamples:\n  agent-helm-server pair --data ./data\n  agent-helm-server pair --data ./data --host --json"
+		"where the address is one that a phone can reach.\n\nExamples:\n  agent-helm-server pair --data ./data\n  agent-helm-server pair --data ./data --host --json\n  agent-helm-server pair --data ./data --confirm K7QP"
 }
 
 type pairResult struct {
@@ -40,15 +44,23 @@ type pairResult struct {
 
 // Run makes the code.
 func (c *pairCommand) Run(ctx context.Context, std streams) (err error) {
-	scopes, err := server.ParseScopes(c.Scope)
-	if err != nil {
-		return err
+	var scopes server.Scopes
+	if c.Scope != "" {
+		if scopes, err = server.ParseScopes(c.Scope); err != nil {
+			return err
+		}
 	}
 	data, err := c.openConsole(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = data.close(err) }()
+	if c.Requests || c.Confirm != "" || c.Deny != "" {
+		return c.decide(ctx, data, std, scopes)
+	}
+	if scopes == 0 {
+		scopes = server.AllScopes
+	}
 	base := strings.TrimSuffix(c.URL, "/")
 	if base == "" {
 		if base, err = data.linkBase(ctx); err != nil {

@@ -158,7 +158,7 @@ func (s *service) run(ctx context.Context, listener net.Listener, ready func() e
 	if err != nil {
 		return err
 	}
-	sockets := newSockets(registry, s.logger)
+	sockets := newSockets(registry, s.auth, s.sites.Link, s.logger)
 	placeholder := ""
 	if !web.Built() {
 		placeholder = web.Placeholder

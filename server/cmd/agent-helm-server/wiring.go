@@ -48,12 +48,12 @@ type sockets struct {
 
 var _ httpapi.Sockets = (*sockets)(nil)
 
-func newSockets(registry *fleet.Fleet, logger *slog.Logger) *sockets {
+func newSockets(registry *fleet.Fleet, pairer hostlink.Pairer, address func() string, logger *slog.Logger) *sockets {
 	// Random, so that a reconnecting peer sees that the server started anew.
 	instance := rand.Text()
 	return &sockets{
 		logger:  logger,
-		hosts:   hostlink.New(hostlink.Config{Fleet: registry, Logger: logger, Version: buildinfo.Version(), Instance: instance}),
+		hosts:   hostlink.New(hostlink.Config{Fleet: registry, Logger: logger, Version: buildinfo.Version(), Instance: instance, Pairer: pairer, Address: address}),
 		viewers: viewer.New(viewer.Config{Fleet: registry, Logger: logger, Version: buildinfo.Version(), Instance: instance, CheckProof: checkProof}),
 	}
 }

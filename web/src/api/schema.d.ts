@@ -201,7 +201,7 @@ export interface paths {
     };
     /**
      * Changes of hosts and sessions as they happen
-     * @description Server-sent events. The first is `snapshot` with `{hosts, sessions}`; then `host`, `host_removed`, `session` and `session_removed`, each with the whole thing as it is now, and `device` for a browser that was paired just now, to those who could revoke it. A reader that is too slow is cut off and gets a fresh snapshot when it comes back.
+     * @description Server-sent events. The first is `snapshot` with `{hosts, sessions}`; then `host`, `host_removed`, `session` and `session_removed`, each with the whole thing as it is now, and `device` for a browser that was paired just now, to those who could revoke it; `pairing` and `pairing_removed` for a host that asks for a code, to those who could confirm it. A reader that is too slow is cut off and gets a fresh snapshot when it comes back.
      *
      *     Scope: `read`.
      */
@@ -341,6 +341,70 @@ export interface paths {
      * @description Sets the session cookie. A ticket works once; a code is refused in the same way whether it is wrong, used or expired.
      */
     post: operations["pair"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/pairings": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Which hosts ask for the code of a new device?
+     * @description Somebody ran `agent-helm pair` there. A host makes no codes: it waits, for five minutes at most, until one of these is confirmed. Changes come as the events `pairing` and `pairing_removed`.
+     *
+     *     Scope: `admin`.
+     */
+    get: operations["listPairings"];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/pairings/{id}/confirm": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Let a host show a code
+     * @description The code appears on the terminal that asked, and nowhere else. Compare the request's id with the one that is shown there.
+     *
+     *     Scope: `admin`.
+     */
+    post: operations["confirmPairing"];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  "/api/pairings/{id}/deny": {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Refuse a host's request
+     * @description Scope: `admin`.
+     */
+    post: operations["denyPairing"];
     delete?: never;
     options?: never;
     head?: never;
@@ -731,6 +795,10 @@ export interface components {
       /** Format: int64 */
       wrong_tries: number;
     };
+    ConfirmPairingInputBody: {
+      /** @description What the new device may do; what the host asked for when absent */
+      scopes?: string[];
+    };
     CreateCodeInputBody: {
       /** @enum {string} */
       kind: "device" | "host";
@@ -973,6 +1041,35 @@ export interface components {
       /** @description Keep it and send it as X-Agent-Helm-Proof: on plain HTTP the cookie alone is not enough */
       proof: string;
       scopes: string[];
+    };
+    Pairing: {
+      /** @description Where the host is connected from; for display only */
+      address: string;
+      /**
+       * Format: int64
+       * @description How long ago it was asked for
+       */
+      created_ms: number;
+      /**
+       * Format: int64
+       * @description How long it still waits
+       */
+      expires_ms: number;
+      /** @description The host's id */
+      host: string;
+      host_name: string;
+      /**
+       * @description Four characters, to be compared with the host's terminal
+       * @example K7QP
+       */
+      id: string;
+      /** @description What the new device shall be able to do */
+      scopes: string[];
+    };
+    PairingsOutputBody: {
+      /** @description Oldest first */
+      items: components["schemas"]["Pairing"][];
+      next: string | null;
     };
     Problem: {
       /**
@@ -2343,6 +2440,194 @@ export interface operations {
       };
       /** @description Too Many Requests */
       429: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Internal Server Error */
+      500: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
+  listPairings: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description OK */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/json": components["schemas"]["PairingsOutputBody"];
+        };
+      };
+      /** @description Unauthorized */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Forbidden */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Unprocessable Entity */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Internal Server Error */
+      500: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
+  confirmPairing: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["ConfirmPairingInputBody"];
+      };
+    };
+    responses: {
+      /** @description No Content */
+      204: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Unauthorized */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Forbidden */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Not Found */
+      404: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Unprocessable Entity */
+      422: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Internal Server Error */
+      500: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+    };
+  };
+  denyPairing: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        id: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description No Content */
+      204: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Unauthorized */
+      401: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Forbidden */
+      403: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Not Found */
+      404: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          "application/problem+json": components["schemas"]["Problem"];
+        };
+      };
+      /** @description Unprocessable Entity */
+      422: {
         headers: {
           [name: string]: unknown;
         };
