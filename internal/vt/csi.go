@@ -119,9 +119,7 @@ func (t *Terminal) dispatchCSI(final byte) {
 		}
 	case 'm':
 		t.selectGraphic(p)
-		if len(t.styles.list) > t.styles.limit {
-			t.sweep()
-		}
+		t.boundStyles()
 	case '>'<<8 | 'm':
 		t.setModifyOtherKeys(p)
 	case '>'<<8 | 'n':

@@ -18,6 +18,9 @@ func (t *Terminal) ground() {
 			t.inRun = false
 			t.lastWidth = 0
 			t.lineFeed()
+			if len(t.rest) >= minPassing && t.cur.y == t.rows-1 {
+				t.pass()
+			}
 		case c == '\r':
 			t.rest = p[1:]
 			t.inRun = false
@@ -109,6 +112,7 @@ func (t *Terminal) fastCSI(p []byte) bool {
 		t.inRun = false
 		if c == 'm' && collect == 0 && t.fastGraphic(ps.params.value[:n+1]) {
 			t.lastWidth = 0
+			t.boundStyles()
 			return true
 		}
 		t.dispatchCSI(c)

@@ -156,6 +156,13 @@ func (t *Terminal) internLink(id, uri string) *link {
 	return l
 }
 
+// boundStyles sweeps where a program has used too many styles.
+func (t *Terminal) boundStyles() {
+	if len(t.styles.list) > t.styles.limit {
+		t.sweep()
+	}
+}
+
 // sweep forgets styles and clusters that no cell uses any more. It runs when a
 // table passed its limit and sets the next limit to twice what is in use, so
 // its cost is spread over the interning that made it necessary.

@@ -53,6 +53,7 @@ type Terminal struct {
 	// were cut for their size or left out of a State.
 	missing int
 	archive archive
+	passing passing
 
 	replies  []byte
 	observed observed
