@@ -120,15 +120,16 @@ func (t *Terminal) readAhead(p *passage, input []byte) int {
 	for i := 0; i < len(input); {
 		c := input[i]
 		switch {
-		case c >= 0x20 && c < 0x7f:
-			n := printableRun(input[i:])
-			if int(line.cells)+n > t.cols {
+		case c >= 0x20 && c < 0x7f || c >= 0xc0:
+			n, cells, ascii := textAhead(input[i:], t.cols-int(line.cells))
+			if n == 0 {
 				return i
 			}
 			p.text = append(p.text, input[i:i+n]...)
+			p.addRun(plainRuns, t.penStyle(), cells)
 			i += n
-			p.addRun(plainRuns, t.penStyle(), n)
-			line.cells += int32(n)
+			line.cells += int32(cells)
+			line.ascii = line.ascii && ascii
 		case c == '\r':
 			if i+1 == len(input) || input[i+1] != '\n' || t.pen.bg&colorMask != 0 {
 				return i
@@ -145,25 +146,45 @@ func (t *Terminal) readAhead(p *passage, input []byte) int {
 				return i
 			}
 			i += n
-		case c >= 0xc0:
-			r, size := decode(input[i:])
-			if r < 0xa0 || size != utf8.RuneLen(r) {
-				return i
-			}
-			width := runeWidth(r)
-			if width == 0 || int(line.cells)+width > t.cols {
-				return i
-			}
-			p.text = append(p.text, input[i:i+size]...)
-			i += size
-			p.addRun(plainRuns, t.penStyle(), width)
-			line.cells += int32(width)
-			line.ascii = false
 		default:
 			return i
 		}
 	}
 	return len(input)
+}
+
+// textAhead measures the text at the start of p, in bytes and cells. There are no
+// bytes where a character would join the one before it, is not valid, or where
+// the text needs more cells than there are.
+func textAhead(p []byte, room int) (n, cells int, ascii bool) {
+	ascii = true
+	for n < len(p) {
+		c := p[n]
+		if c < 0x80 {
+			if c < 0x20 || c == 0x7f {
+				break
+			}
+			run := printableRun(p[n:])
+			n += run
+			cells += run
+			continue
+		}
+		ascii = false
+		if c < 0xc0 {
+			return 0, 0, false
+		}
+		r, size := decode(p[n:])
+		width := runeWidth(r)
+		if r < 0xa0 || width == 0 || size != utf8.RuneLen(r) {
+			return 0, 0, false
+		}
+		n += size
+		cells += width
+	}
+	if cells > room {
+		return 0, 0, false
+	}
+	return n, cells, ascii
 }
 
 // addRun adds cells to the line whose runs begin at from.
