@@ -66,8 +66,11 @@ type passing struct {
 	lines uint64
 }
 
-// maxPassing bounds what is read ahead at a time.
-const maxPassing = 32 << 10
+// maxPassing and maxPassingLines bound what is read ahead at a time.
+const (
+	maxPassing      = 32 << 10
+	maxPassingLines = 2048
+)
 
 // pass takes the lines that pass from the start of t.rest. The cursor is at the
 // start of an empty last row.
@@ -140,6 +143,9 @@ func (t *Terminal) readAhead(p *passage, input []byte) int {
 			p.lines = append(p.lines, line)
 			line = passingLine{ascii: true}
 			plainRuns = len(p.runs)
+			if len(p.lines) == maxPassingLines {
+				return i
+			}
 		case c == 0x1b:
 			n := t.graphicAhead(input[i:])
 			if n == 0 {
