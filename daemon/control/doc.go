@@ -11,7 +11,11 @@
 //
 //	GET  /status     Status
 //	POST /nudge      look at the sessions and dial the server now; 204
+//	POST /pairing    ask the server for a code; two lines, the second once a
+//	                 person decided. Ends with the connection
 //	POST /shutdown   end the daemon, not the sessions; 202
+//
+// Programs inside a session may neither pair nor shut down.
 //
 // Errors are {"code", "message"} with a status of 4xx or 5xx.
 package control

@@ -52,6 +52,8 @@ type Handler struct {
 	Status   func(context.Context) (Status, error)
 	Nudge    func()
 	Shutdown func()
+	// Pair asks the server for a code; see uplink.Uplink.AskForCode.
+	Pair func(ctx context.Context, scopes []string, noted func(uplink.Asked) error) (uplink.Answer, error)
 }
 
 // Server is the daemon's end of the socket, and the claim on the state directory.
@@ -266,6 +268,14 @@ func (s *Server) routes(handler Handler) http.Handler {
 		}
 		w.WriteHeader(http.StatusAccepted)
 		handler.Shutdown()
+	})
+	mux.HandleFunc("POST /pairing", func(w http.ResponseWriter, r *http.Request) {
+		if s.inside(r) {
+			s.log.Warn("a program inside a session tried to ask for a pairing code")
+			answer(w, http.StatusForbidden, failure{"forbidden", "a program inside a session may not let a device in: do it from another terminal"})
+			return
+		}
+		s.pair(w, r, handler)
 	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusNotFound, failure{"not_found", "the daemon has no such request: its version may be older than the command's"})

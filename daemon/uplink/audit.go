@@ -19,8 +19,8 @@ const maxAudit = 4 << 20
 const inputAuditEvery = time.Minute
 
 // Audit is the host's own record of what the server had it do: calls with
-// their outcome, refused frames, and who typed where, once a minute. It holds
-// no keystroke and no output. A nil Audit records nothing. Safe for concurrent use.
+// their outcome, refused frames, who typed where, once a minute, and what this
+// host itself asked for. It holds no keystroke and no output. A nil Audit records nothing. Safe for concurrent use.
 type Audit struct {
 	mu     sync.Mutex
 	path   string
@@ -91,6 +91,16 @@ func (a *Audit) called(method, session, result string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.append(auditLine{What: method, Session: session, Result: result})
+}
+
+// pairing notes that this host asked its server for a code, and what came of it.
+func (a *Audit) pairing(result string) {
+	if a == nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.append(auditLine{What: wire.MethodPairingRequest, Result: result})
 }
 
 // refused notes a frame that the policy refused, once a minute.

@@ -70,6 +70,9 @@ type link struct {
 	sessions map[uint32]*session
 	byID     map[string]*session
 	handles  uint32
+	// asked are this host's own calls that the server has not answered, by id.
+	asked map[uint64]chan *wire.RPCReply
+	asks  uint64
 	// pings that wait for their Pong, by nonce.
 	pings map[uint64]time.Time
 	nonce uint64
@@ -83,8 +86,9 @@ type link struct {
 
 	group *errgroup.Group
 	ctx   context.Context // the link's own, set by run
-	// ready is closed once the server said welcome.
-	ready chan struct{}
+	// ready is closed once the server said welcome, with what it can do.
+	ready     chan struct{}
+	serverCan []string
 }
 
 func newLink(u *Uplink, config daemon.HostConfig, socket *websocket.Conn, proved func()) *link {
@@ -92,6 +96,7 @@ func newLink(u *Uplink, config daemon.HostConfig, socket *websocket.Conn, proved
 		u: u, config: config, socket: socket, box: newOutbox(time.Now), opened: time.Now(), proved: proved,
 		calls:    make(chan struct{}, maxCalls),
 		sessions: make(map[uint32]*session), byID: make(map[string]*session),
+		asked: make(map[uint64]chan *wire.RPCReply),
 		pings: make(map[uint64]time.Time), ready: make(chan struct{}),
 		buffer: wire.AppendPreamble(make([]byte, 0, 64<<10)),
 	}

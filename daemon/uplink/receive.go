@@ -103,6 +103,8 @@ func (l *link) take(ctx context.Context, f wire.Frame, arrived time.Time) error 
 		l.passOn(f.Handle, f, arrived)
 	case *wire.RPC:
 		return l.call(ctx, f)
+	case *wire.RPCReply:
+		l.answered(f)
 	}
 	// Anything else is of a newer version, or not for a host: ignored.
 	return nil
@@ -126,6 +128,7 @@ func (l *link) welcome(f *wire.HostWelcome) error {
 			return err
 		}
 	}
+	l.serverCan = f.Capabilities
 	close(l.ready)
 	return nil
 }

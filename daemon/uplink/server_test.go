@@ -42,8 +42,9 @@ type fakeServer struct {
 	noPongs    bool
 	closeCode  websocket.StatusCode // closes right after the welcome
 	afterHello []wire.Frame
-	forget     bool // asks for a state of every session
-	lenient    bool // drops what does not fit, without calling it a fault
+	forget     bool     // asks for a state of every session
+	can        []string // capabilities of the welcome
+	lenient    bool     // drops what does not fit, without calling it a fault
 }
 
 // serverCopy is what the server has of one session.
@@ -244,7 +245,7 @@ func (s *fakeServer) take(l *serverLink, f wire.Frame) []wire.Frame {
 		s.hellos = append(s.hellos, f)
 		s.links++
 		s.pending = l
-		welcome := &wire.HostWelcome{Instance: "s", Version: "test", Host: "named by server"}
+		welcome := &wire.HostWelcome{Instance: "s", Version: "test", Host: "named by server", Capabilities: s.can}
 		for _, info := range f.Sessions {
 			welcome.Resume = append(welcome.Resume, s.open(l, info))
 		}

@@ -169,6 +169,13 @@ func TestTrust_hostileHost(t *testing.T) {
 		if _, err := await(p, func(f *wire.Pong) bool { return f.Nonce == 7 }); err != nil {
 			t.Fatalf("the link did not survive what is only ignored: %v", err)
 		}
+		// It may ask for a code, and for nothing else.
+		must(t, p.send(&wire.RPC{ID: 5, Method: wire.MethodKill, Params: json.RawMessage(`{"id":"` + victim + `"}`)}))
+		reply, err := await(p, func(f *wire.RPCReply) bool { return f.ID == 5 })
+		must(t, err)
+		if reply.Error == nil || reply.Error.Code != wire.CodeUnsupported {
+			t.Errorf("a call of the host is answered with %+v", reply)
+		}
 		body, err := s.Request(http.MethodGet, "/api/sessions", nil)
 		must(t, err)
 		if strings.ContainsAny(string(body), "\x1b\u202e\a") {
@@ -182,7 +189,7 @@ func TestTrust_hostileHost(t *testing.T) {
 	})
 	for name, frames := range map[string][]wire.Frame{
 		"a viewer's frames":  {&wire.Attach{Handle: 1, Host: s.HostID, Session: victim}},
-		"a server's frames":  {&wire.RPC{ID: 1, Method: wire.MethodKill}},
+		"a server's frames":  {&wire.SessionResume{Handle: 1}},
 		"input for a victim": {&wire.Input{Handle: 1, Client: wire.ClientID{1}, Seq: 1, Data: []byte("x")}},
 		"a second hello":     {hello},
 	} {
@@ -346,7 +353,7 @@ func TestTrust_programInASession(t *testing.T) {
 		`env | grep -i agent_helm | sed "s/^/ENV /"`,
 		`tr "\0" "\n" </proc/$PPID/environ 2>/dev/null | grep -i token | sed "s/^/PARENT /"`,
 		`unset AGENT_HELM_SESSION AGENT_HELM_SESSION_REF`,
-		`for attempt in "send victim stolen" "send self stolen" "kill victim" "rename victim stolen" "pair http://127.0.0.1:1 GOOD42 --yes" "daemon --stop" "unlock"; do`,
+		`for attempt in "send victim stolen" "send self stolen" "kill victim" "rename victim stolen" "pair http://127.0.0.1:1 GOOD42 --yes" "pair" "daemon --stop" "unlock"; do`,
 		`  ` + helm + ` $attempt >/dev/null 2>&1; echo "TRIED $attempt: $?"`,
 		`done`,
 		`echo OVER; exec cat`,
@@ -372,6 +379,11 @@ func TestTrust_programInASession(t *testing.T) {
 	}
 	if !strings.Contains(logs, "TRIED unlock") {
 		t.Errorf("the attempts ended early: %q", logs)
+	}
+	var pairings struct{ Items []json.RawMessage }
+	must(t, s.GetJSON("/api/pairings", &pairings))
+	if len(pairings.Items) != 0 {
+		t.Errorf("a program in a session asks for a code: %s", pairings.Items)
 	}
 	if out := s.mustHelm("logs", "victim"); strings.Contains(out, "stolen") {
 		t.Errorf("the victim has %q", out)

@@ -18,7 +18,7 @@ type pairingsOutput struct {
 }
 
 type confirmPairingInput struct {
-	idInput
+	ID   string `path:"id" maxLength:"64"`
 	Body struct {
 		Scopes []string `json:"scopes,omitempty" maxItems:"5" nullable:"false" doc:"What the new device may do; what the host asked for when absent"`
 	}

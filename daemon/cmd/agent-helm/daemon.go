@@ -113,6 +113,7 @@ func serveDaemon(ctx context.Context, dirs daemon.Dirs, logger *slog.Logger) (er
 			},
 			Nudge:    func() { sessions.Nudge(); link.Nudge() },
 			Shutdown: end,
+			Pair:     link.AskForCode,
 		})
 	})
 	logger.Info("daemon started", "version", buildinfo.Version(), "state", dirs.State, "pid", os.Getpid())

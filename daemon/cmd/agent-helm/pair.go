@@ -16,21 +16,27 @@ import (
 )
 
 type pairCommand struct {
-	URL  string `arg:"" name:"url" help:"Address of the server, as it prints it."`
+	URL  string `arg:"" optional:"" name:"url" help:"Address of the server, as it prints it. Without it, a paired host asks its server for the code of a new phone or browser."`
 	Code string `arg:"" optional:"" help:"Pairing code. Other users of this machine can see arguments: leave it out to be asked, or to give it on standard input."`
 
 	Name string `short:"n" placeholder:"NAME" help:"How the server calls this host; its host name when left out."`
 	Yes  bool   `short:"y" help:"Do not ask."`
+
+	Scope string `default:"read,input,answer" placeholder:"LIST" help:"What the new phone or browser shall be able to do: read, input, answer, exec, admin (${default})."`
+	JSON  bool   `name:"json" help:"Print the new phone's code as {code, url, scopes, expires}."`
 }
 
 func (pairCommand) Help() string {
-	return `The server gives out the code: agent-helm-server pair --host, or a signed-in device. Pairing gives a server what agent-helm policy shows, and nothing more.`
+	return `The server gives out the code: agent-helm-server pair --host, or a signed-in device. Pairing gives a server what agent-helm policy shows, and nothing more.
+
+Without an address it is about another device: this host asks its server for a code, and prints it once somebody confirmed the request on a device with the scope admin, or on the server with agent-helm-server pair --confirm. A host makes no codes itself: every program here could.`
 }
 
 func (pairCommand) Examples() string {
 	return `agent-helm pair https://helm.example
 agent-helm join https://helm.example ABC123
-cat code | agent-helm pair --yes https://helm.example`
+cat code | agent-helm pair --yes https://helm.example
+agent-helm pair                                  # a code for another phone, once confirmed`
 }
 
 func (c *pairCommand) Run(ctx context.Context, app *app) error {
@@ -40,6 +46,9 @@ func (c *pairCommand) Run(ctx context.Context, app *app) error {
 	}
 	if app.inside(dirs) {
 		return fmt.Errorf("%w: a program in a session may not pair this host", errInside)
+	}
+	if c.URL == "" {
+		return c.ask(ctx, app, dirs)
 	}
 	name, err := c.hostName()
 	if err != nil {
