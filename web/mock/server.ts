@@ -39,7 +39,9 @@ export class MockServer {
   private readonly sockets = new Set<MockSocket>()
   /** Why this browser is nobody any more: the code that the API answers with. */
   private refusal = 'unauthenticated'
-  private readonly devices = structuredClone(devices)
+  /** They outlive a reload, as a server's do. */
+  private readonly devices = (JSON.parse(sessionStorage.getItem('mock.devices') ?? 'null') ??
+    devices) as typeof devices
   /** While true nothing connects and what is connected is dead. */
   down = false
 
@@ -66,6 +68,19 @@ export class MockServer {
     this.tell({ type: 'event', kind: 'session', body: this.scene.sessions[index] })
   }
 
+  /** A host is enrolled, or connects. */
+  host(name: string, online: boolean): void {
+    const body = {
+      ...this.scene.hosts[0],
+      id: name,
+      name,
+      online,
+      sessions: 0,
+      last_seen_ms: online ? 0 : -1,
+    }
+    this.tell({ type: 'event', kind: 'host', body })
+  }
+
   /** Ends this browser's access while it is connected. */
   end(why: 'revoked' | 'unauthenticated'): void {
     this.scene.paired = false
@@ -87,7 +102,12 @@ export class MockServer {
       ...shown,
     }
     this.devices.push(body)
+    this.keepDevices()
     this.tell({ type: 'event', kind: 'device', body })
+  }
+
+  private keepDevices(): void {
+    sessionStorage.setItem('mock.devices', JSON.stringify(this.devices))
   }
 
   /** Lets a session's program print. */
@@ -134,6 +154,7 @@ export class MockServer {
       const index = this.devices.findIndex((device) => device.id === revoked[1])
       if (index < 0) return problem(404, 'unknown_device', 'There is no such device.')
       this.devices.splice(index, 1)
+      this.keepDevices()
     }
     if (/^\/sessions\/[^/]+\/guests/.test(path)) {
       const { expires_ms } = body as { expires_ms: number }

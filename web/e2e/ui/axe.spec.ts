@@ -11,9 +11,14 @@ const screens: Record<string, string> = {
   'ended session': '/s/build-01/release-notes',
   'stop sheet': '/s/mac-mini/api-server?sheet=stop',
   'new session': '/?sheet=new',
+  'share sheet': '/s/mac-mini/refactor-auth?sheet=share',
+  'finding in a session': '/s/mac-mini/refactor-auth?v=find',
+  'a guest’s session': '/s/mac-mini/refactor-auth?scene=guest',
   hosts: '/hosts',
+  'adding a host': '/hosts?sheet=add',
   settings: '/settings',
   pairing: '/welcome?scene=unpaired',
+  'a used invitation': '/watch?scene=unpaired#t=old',
 }
 
 for (const [device, options] of Object.entries({ phone, desk })) {

@@ -55,6 +55,7 @@ test.describe('on a phone', () => {
     await field.fill('no such text')
     await expect(page.getByText('None')).toBeVisible()
     await expect(older).toBeDisabled()
+    await page.getByRole('button', { name: 'End the search' }).tap()
     await page.getByRole('button', { name: 'Back to the terminal' }).tap()
     await expect(text).toBeHidden()
     await drawn(page, 'accept edits on')

@@ -14,6 +14,18 @@ test('adding a host shows one line to copy, with a code in it', async ({ page, c
   expect(await page.evaluate(() => navigator.clipboard.readText())).toContain('agent-helm pair')
 })
 
+test('adding a host waits until it is there', async ({ page }) => {
+  await page.goto('/hosts?sheet=add')
+  const sheet = page.getByRole('dialog', { name: 'Add a host' })
+  await expect(sheet.getByRole('status')).toContainText('Waiting for the new host')
+  await page.evaluate(() => window.mock.host('attic', false))
+  await expect(sheet.getByRole('status')).toContainText('attic is paired. Waiting until it connects')
+  await page.evaluate(() => window.mock.host('attic', true))
+  await expect(sheet.getByRole('status')).toContainText('attic is connected')
+  await sheet.getByRole('button', { name: 'New session' }).tap()
+  await expect(page.getByRole('dialog', { name: 'New session' })).toBeVisible()
+})
+
 test('removing a host says what that means first', async ({ page }) => {
   await page.goto('/hosts')
   await page.getByRole('button', { name: 'Menu of nas' }).tap()

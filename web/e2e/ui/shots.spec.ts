@@ -1,7 +1,21 @@
 import { drawn, test } from './app'
 
 // Pictures for reviewers, not assertions: shots/*.png.
-const screens: Record<string, { path: string; text?: string }> = {
+interface Picture {
+  path: string
+  /** What the terminal shows by then. */
+  text?: string
+  /** A button that is pressed first. */
+  tap?: string
+  /** What is looked for. */
+  find?: string
+  /** Another device was paired meanwhile. */
+  newcomer?: boolean
+  /** This device's access ended meanwhile. */
+  end?: 'revoked' | 'unauthenticated'
+}
+
+const screens: Record<string, Picture> = {
   sessions: { path: '/' },
   session: { path: '/s/mac-mini/api-server', text: 'proceed' },
   text: { path: '/s/mac-mini/api-server?v=text', text: 'proceed' },
@@ -12,6 +26,11 @@ const screens: Record<string, { path: string; text?: string }> = {
   'add-host': { path: '/hosts?sheet=add' },
   settings: { path: '/settings' },
   welcome: { path: '/welcome?scene=unpaired' },
+  share: { path: '/s/mac-mini/refactor-auth?sheet=share', text: 'accept edits', tap: 'Make a link' },
+  find: { path: '/s/mac-mini/refactor-auth?v=find', text: 'accept edits', find: 'internal' },
+  guest: { path: '/s/mac-mini/refactor-auth?scene=guest', text: 'accept edits' },
+  newcomer: { path: '/', newcomer: true },
+  revoked: { path: '/', end: 'revoked' },
   empty: { path: '/?scene=empty' },
 }
 const sizes = [
@@ -32,15 +51,34 @@ for (const { width, height, touch } of sizes) {
         serviceWorkers: 'block',
       })
       test('pictures', async ({ page }) => {
-        for (const [name, { path, text }] of Object.entries(screens)) {
+        for (const [name, { path, text, ...then }] of Object.entries(screens)) {
           await page.goto(path)
           await page.getByRole('heading').first().waitFor()
           if (text) await drawn(page, text)
+          const { tap, find, newcomer, end } = then
+          if (tap) await page.getByRole('button', { name: tap }).click()
+          if (find) {
+            await page.getByRole('searchbox', { name: 'Find in this session' }).fill(find)
+            await page.getByText(/^1 of /).waitFor()
+          }
+          if (newcomer) {
+            await page.evaluate(() =>
+              window.mock.pair({ id: 'd9', name: 'Chrome on Windows', address: '203.0.113.9' }),
+            )
+            await page.getByRole('alert', { name: 'New device' }).waitFor()
+          }
+          if (end) {
+            await page.evaluate((why) => window.mock.end(why), end)
+            await page.getByLabel('Pairing code, six characters').waitFor()
+          }
           await page.screenshot({
             path: `shots/${name}-${width}-${scheme}.png`,
             animations: 'disabled',
           })
-          await page.evaluate(() => sessionStorage.clear())
+          await page.evaluate(() => {
+            sessionStorage.clear()
+            localStorage.clear()
+          })
         }
       })
     })
