@@ -32,10 +32,10 @@ type archive struct {
 	reprint reprint
 
 	// The rest is scratch.
-	text, letters, other, ahead []byte
-	aheadLines                  []int
-	known                       []knownLetters
-	before, after, stay         []place
+	text, letters, other []byte
+	ahead                lookahead
+	known                []knownLetters
+	before, after, stay  []place
 }
 
 // share has the archive's records use the styles of another store.
@@ -105,8 +105,7 @@ func (a *archive) flush(t *Terminal) {
 // it is the beginning of a line that came back, the archive has that.
 func (a *archive) breakOpen(t *Terminal) {
 	if a.open.known != 0 {
-		a.text = t.appendPlain(a.text[:0], a.open.cells)
-		a.letters = appendLetters(a.letters[:0], a.text)
+		a.letters = t.appendCellLetters(a.letters[:0], a.open.cells)
 		for id := a.next; id > max(a.oldest(), a.next-min(a.next, reprintInside)); id-- {
 			if line, ok := a.lettersOf(id - 1); ok && bytes.HasPrefix(line, a.letters) {
 				a.dropOpen()

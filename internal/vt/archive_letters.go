@@ -41,6 +41,27 @@ func appendLetters(dst, text []byte) []byte {
 	return dst
 }
 
+// appendCellLetters appends the letters of cells.
+func (t *Terminal) appendCellLetters(dst []byte, cells []cell) []byte {
+	for _, c := range cells {
+		switch r := c & cellContent; {
+		case r < utf8.RuneSelf:
+			if r > ' ' {
+				dst = append(dst, byte(r))
+			}
+		case c.isCluster():
+			for _, r := range t.clusters.text[c.number()] {
+				if isLetter(r) {
+					dst = utf8.AppendRune(dst, r)
+				}
+			}
+		case isLetter(rune(r)):
+			dst = utf8.AppendRune(dst, rune(r))
+		}
+	}
+	return dst
+}
+
 // appendRecordLetters appends the letters of a record's text.
 func appendRecordLetters(dst, rec []byte) []byte {
 	if rec[0]&recordPlain != 0 {

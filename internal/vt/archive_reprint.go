@@ -1,6 +1,9 @@
 package vt
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 const (
 	// reprintWindow is how many of the newest lines a reprint is looked for in.
@@ -189,8 +192,7 @@ func (a *archive) compare(t *Terminal, cells []cell, alt bool) {
 		a.append(t, cells, alt)
 		return
 	}
-	a.text = t.appendPlain(a.text[:0], cells)
-	a.letters = appendLetters(a.letters[:0], a.text)
+	a.letters = t.appendCellLetters(a.letters[:0], cells)
 	letters := a.letters
 	if len(letters) == 0 {
 		switch {
@@ -426,8 +428,9 @@ func (a *archive) find(letters []byte) {
 func (a *archive) findKey(letters []byte) {
 	r := &a.reprint
 	key := letterKey(letters)
-	id := a.next
-	for n := len(a.store.chunks) - 1; n >= 0; n-- {
+	// behind is the line behind the chunk looked at.
+	behind := a.next
+	for n := len(a.store.chunks) - 1; n >= 0 && r.end <= behind+reprintWindow; n-- {
 		c := a.store.chunks[n]
 		first := 0
 		if n == 0 {
@@ -436,20 +439,17 @@ func (a *archive) findKey(letters []byte) {
 		if len(c.ends) > 0 {
 			a.key(c, 0) // makes room for all
 		}
-		for i := len(c.ends) - 1; i >= first; i-- {
-			if id--; id >= r.end {
-				continue
-			}
-			if r.end-id > reprintWindow {
-				return
-			}
+		// Record i is line base+i, and those that count are in [first, last).
+		base := int64(behind) - int64(len(c.ends))
+		last := min(len(c.ends), int(int64(r.end)-base))
+		first = max(first, int(int64(r.end)-base)-reprintWindow)
+		behind -= LineID(len(c.ends))
+		for i := last - 1; i >= first; i-- {
 			k := c.keys[i]
-			if k == keyNone {
-				k = a.key(c, i)
-			}
-			if k != key {
+			if k != key && k != keyNone || k == keyNone && a.key(c, i) != key {
 				continue
 			}
+			id := LineID(base + int64(i))
 			p, matched := a.follow(place{id: id, start: id}, letters)
 			if matched == len(letters) {
 				if r.places = addPlace(r.places, p); len(r.places) == maxPlaces {
@@ -502,30 +502,16 @@ func (a *archive) skip(p place, letters []byte) (place, bool) {
 	if len(letters) < skipLetters || p.id < a.oldest() {
 		return p, false
 	}
-	stream, starts := a.ahead[:0], a.aheadLines[:0]
-	from := p.at
-	for id := p.id; id < min(p.id+reprintInside, a.reprint.end) && len(stream) < reach; id++ {
-		line, ok := a.lettersOf(id)
-		if !ok || from > len(line) {
-			break
-		}
-		starts = append(starts, len(stream)-from)
-		stream = append(stream, line[from:]...)
-		from = 0
-	}
-	a.ahead, a.aheadLines = stream, starts
-	stream = stream[:min(len(stream), reach)]
+	at, stream, starts := a.lookAhead(p, reach)
 	first := letters[:min(len(letters), 3*keyLetters)]
-	for at, tries := 0, 0; tries < maxTries; tries++ {
+	for tries := 0; tries < maxTries; tries++ {
 		k := bytes.Index(stream[at:], first)
 		if k < 0 {
 			break
 		}
 		at += k
-		line := len(starts) - 1
-		for starts[line] > at {
-			line--
-		}
+		line, _ := slices.BinarySearch(starts, at+1)
+		line--
 		q := place{id: p.id + LineID(line), at: at - starts[line], start: p.start, skipped: p.lines + p.skipped}
 		if q, n := a.follow(q, letters); n == len(letters) {
 			return q, true
@@ -533,6 +519,66 @@ func (a *archive) skip(p place, letters []byte) (place, bool) {
 		at++
 	}
 	return p, false
+}
+
+// A lookahead is the letters of some lines of the archive, one after the other.
+// A reprint looks for most of its lines behind nearly the same place.
+type lookahead struct {
+	first LineID
+	// starts are where the lines begin in text.
+	starts []int
+	text   []byte
+}
+
+// lookAhead is the letters behind a place, which is at that byte of them, as far
+// as a reprint may skip, and where the place's line and those behind it begin.
+func (a *archive) lookAhead(p place, reach int) (at int, letters []byte, starts []int) {
+	end := min(p.id+reprintInside, a.reprint.end)
+	if p.id >= end {
+		return 0, nil, nil
+	}
+	w := &a.ahead
+	before := int(p.id - w.first)
+	switch {
+	case p.id < w.first || p.id-w.first > LineID(len(w.starts)) || before == len(w.starts):
+		w.first, before = p.id, 0
+		w.starts, w.text = w.starts[:0], w.text[:0]
+	case w.starts[before] > skipBytes:
+		gone := w.starts[before]
+		w.text = w.text[:copy(w.text, w.text[gone:])]
+		w.starts = w.starts[:copy(w.starts, w.starts[before:])]
+		for i := range w.starts {
+			w.starts[i] -= gone
+		}
+		w.first, before = p.id, 0
+	}
+	for id := w.first + LineID(len(w.starts)); id < end; id++ {
+		if len(w.starts) > before && len(w.text) >= w.starts[before]+p.at+reach {
+			break
+		}
+		line, ok := a.lettersOf(id)
+		if !ok {
+			break
+		}
+		w.starts = append(w.starts, len(w.text))
+		w.text = append(w.text, line...)
+	}
+	if len(w.starts) == before {
+		return 0, nil, nil // too long to be compared
+	}
+	starts = w.starts[before:]
+	next := len(w.text)
+	if len(starts) > 1 {
+		next = starts[1]
+	}
+	if at = starts[0] + p.at; at > next {
+		return 0, nil, nil
+	}
+	letters = w.text
+	if n := int(end - p.id); n < len(starts) {
+		letters = letters[:starts[n]]
+	}
+	return at, letters[:min(len(letters), at+reach)], starts
 }
 
 // addPlace adds a place, once.
