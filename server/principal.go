@@ -107,3 +107,38 @@ func PrincipalFrom(ctx context.Context) (Principal, bool) {
 	p, ok := ctx.Value(principalKey{}).(Principal)
 	return p, ok
 }
+
+type addressKey struct{}
+
+// WithAddress returns a context that carries the peer's address, for limits,
+// audit lines and display only.
+func WithAddress(ctx context.Context, address string) context.Context {
+	return context.WithValue(ctx, addressKey{}, address)
+}
+
+// AddressFrom is the peer's address, empty when there is none.
+func AddressFrom(ctx context.Context) string {
+	address, _ := ctx.Value(addressKey{}).(string)
+	return address
+}
+
+// Actor is who did something and from where, for audit lines.
+type Actor struct {
+	Kind     PrincipalKind
+	ID, Name string
+	Address  string
+}
+
+// ActorFrom is who makes a request; the zero value when that is unknown.
+func ActorFrom(ctx context.Context) Actor {
+	p, _ := PrincipalFrom(ctx)
+	return ActorOf(p, AddressFrom(ctx))
+}
+
+// ActorOf is a principal at an address.
+func ActorOf(p Principal, address string) Actor {
+	return Actor{Kind: p.Kind, ID: p.ID, Name: p.Name, Address: address}
+}
+
+// Same says whether two actors are one, wherever they act from.
+func (a Actor) Same(b Actor) bool { return a.Kind == b.Kind && a.ID == b.ID }

@@ -38,7 +38,7 @@ func (s *Service) RequestPairing(ctx context.Context, host server.Principal, sco
 		return server.PairingRecord{}, server.Errorf(server.CodeInvalid, "a device needs at least one scope: read, input, answer, exec or admin")
 	}
 	now := time.Now()
-	line := server.AuditRecord{Kind: host.Kind, Who: host.ID, Name: host.Name, Address: untrusted.Clean(AddressFrom(ctx), server.MaxName)}
+	line := server.AuditRecord{Kind: host.Kind, Who: host.ID, Name: host.Name, Address: untrusted.Clean(server.AddressFrom(ctx), server.MaxName)}
 	if !s.requests.allow(now, host.ID) {
 		if s.floods.allow(now, host.ID) {
 			line.Action, line.Detail = server.AuditPairingFlood, "this host asks for codes too often"

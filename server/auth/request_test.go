@@ -53,7 +53,7 @@ func TestRequestPairing_makes_nothing_before_somebody_confirms(t *testing.T) {
 		b := newBench(t)
 		laptop := b.host("laptop")
 		made := b.codesMade()
-		ctx := WithAddress(t.Context(), "192.0.2.7")
+		ctx := server.WithAddress(t.Context(), "192.0.2.7")
 		request, err := b.RequestPairing(ctx, laptop, server.ScopeRead|server.ScopeInput)
 		b.ok(err)
 		result := b.await(t.Context(), request.ID)

@@ -188,27 +188,18 @@ func (s *Service) Audit(ctx context.Context, action, target, detail string) {
 	s.audit(ctx, record)
 }
 
+// AuditBy is Audit for what somebody did earlier, or over a socket.
+func (s *Service) AuditBy(ctx context.Context, by server.Actor, action, target, detail string) {
+	s.audit(ctx, server.AuditRecord{Action: action, Kind: by.Kind, Who: by.ID, Name: by.Name, Address: by.Address, Target: target, Detail: detail})
+}
+
 func (s *Service) audit(ctx context.Context, record server.AuditRecord) {
 	record.At = time.Now()
 	if record.Address == "" {
-		record.Address = AddressFrom(ctx)
+		record.Address = server.AddressFrom(ctx)
 	}
 	// What was done is told even when the one who did it has hung up.
 	if err := s.store.AppendAudit(context.WithoutCancel(ctx), record); err != nil {
 		s.log.Error("audit line not written", "action", record.Action, logging.KeyError, err)
 	}
-}
-
-type addressKey struct{}
-
-// WithAddress returns a context that carries the peer's address, for limits,
-// audit lines and display only.
-func WithAddress(ctx context.Context, address string) context.Context {
-	return context.WithValue(ctx, addressKey{}, address)
-}
-
-// AddressFrom is the peer's address, empty when there is none.
-func AddressFrom(ctx context.Context) string {
-	address, _ := ctx.Value(addressKey{}).(string)
-	return address
 }

@@ -17,6 +17,8 @@ const maxClients = 8
 // receiver is who is told what became of an input.
 type receiver interface {
 	acknowledged(ack wire.InputAck)
+	// actor is whose input it is.
+	actor() server.Actor
 }
 
 // Viewer is a connection that shows sessions. Its methods must not block and
@@ -37,6 +39,7 @@ type Attachment struct {
 	entry  *entry
 	viewer Viewer
 	handle uint32
+	by     server.Actor
 
 	clients []wire.ClientID // newest last; guarded by entry.mu
 }
@@ -49,6 +52,8 @@ type AttachOptions struct {
 	From    *wire.Position
 	Client  wire.ClientID
 	Visible bool
+	// By is who watches, for audit lines.
+	By server.Actor
 }
 
 // Attach shows a session to a viewer. It fails with CodeUnknownSession, or
@@ -58,7 +63,7 @@ func (f *Fleet) Attach(ctx context.Context, key server.SessionKey, v Viewer, o A
 	if err != nil {
 		return nil, err
 	}
-	a := &Attachment{fleet: f, entry: e, viewer: v, handle: o.Handle}
+	a := &Attachment{fleet: f, entry: e, viewer: v, handle: o.Handle, by: o.By}
 	e.mu.Lock()
 	if e.gone {
 		e.mu.Unlock()
@@ -127,6 +132,8 @@ func (a *Attachment) acknowledged(ack wire.InputAck) {
 	a.viewer.InputAck(ack)
 }
 
+func (a *Attachment) actor() server.Actor { return a.by }
+
 // Input passes an input on to the host. One that cannot be is answered at once:
 // nothing is queued for a host that is absent.
 func (a *Attachment) Input(f wire.Input, received time.Time) {
@@ -189,14 +196,21 @@ func (a *Attachment) use(client wire.ClientID) {
 }
 
 // acknowledged takes the holder's word to whom it concerns; nobody when they
-// have left, who then ask again.
-func (e *entry) acknowledged(ack wire.InputAck) {
+// have left, who then ask again. It returns who typed, if that is somebody else
+// than before.
+func (e *entry) acknowledged(ack wire.InputAck) (typist server.Actor, other bool) {
 	e.mu.Lock()
 	r := e.receivers[ack.Client]
+	if r != nil && ack.Status == wire.InputApplied {
+		if typist = r.actor(); !typist.Same(e.typist) {
+			e.typist, other = typist, true
+		}
+	}
 	e.mu.Unlock()
 	if r != nil {
 		r.acknowledged(ack)
 	}
+	return typist, other
 }
 
 // leave tells every viewer that the session is gone.

@@ -159,7 +159,7 @@ func (f *Fleet) Input(ctx context.Context, key server.SessionKey, input Input) e
 	if len(input.Data) > wire.MaxInput {
 		return server.Errorf(server.CodeTooLarge, "an input has at most %d bytes: send it in parts", wire.MaxInput)
 	}
-	w := &waiter{answers: make(chan wire.InputAck, 1)}
+	w := &waiter{answers: make(chan wire.InputAck, 1), by: server.ActorFrom(ctx)}
 	client := clientOf(key, input.Idempotency)
 	if !e.receive(client, w) {
 		return server.Errorf(server.CodeConflict, "the same input is on its way already: wait for its answer")
@@ -193,7 +193,7 @@ func (f *Fleet) Input(ctx context.Context, key server.SessionKey, input Input) e
 
 // Resize claims a session's size. The holder decides; who owns the size now is
 // told by the session's next change. It fails with CodeHostOffline.
-func (f *Fleet) Resize(_ context.Context, key server.SessionKey, cols, rows uint16) error {
+func (f *Fleet) Resize(ctx context.Context, key server.SessionKey, cols, rows uint16) error {
 	e, err := f.entry(key)
 	if err != nil {
 		return err
@@ -202,10 +202,12 @@ func (f *Fleet) Resize(_ context.Context, key server.SessionKey, cols, rows uint
 		return server.Errorf(server.CodeInvalid, "a terminal has 1 to %d columns and 1 to %d rows", wire.MaxColumns, wire.MaxRows)
 	}
 	r := e.route.Load()
-	claim := &wire.ClaimSize{Client: clientOf(key, "resize"), Reason: wire.ClaimFit, Cols: cols, Rows: rows}
+	by := server.ActorFrom(ctx)
+	claim := &wire.ClaimSize{Client: clientOf(key, "resize "+string(by.Kind)+" "+by.ID), Reason: wire.ClaimFit, Cols: cols, Rows: rows}
 	if r == nil {
 		return server.NewError(server.CodeHostOffline)
 	}
+	e.claimed(claim.Client, by)
 	claim.Handle = r.handle
 	if !r.link.Send(claim) {
 		return server.NewError(server.CodeHostOffline)
@@ -258,7 +260,12 @@ func inputError(ack wire.InputAck) error {
 const inputUnknown wire.InputStatus = 0xff
 
 // waiter waits for the acknowledgement of one input.
-type waiter struct{ answers chan wire.InputAck }
+type waiter struct {
+	answers chan wire.InputAck
+	by      server.Actor
+}
+
+func (w *waiter) actor() server.Actor { return w.by }
 
 func (w *waiter) acknowledged(ack wire.InputAck) {
 	select {

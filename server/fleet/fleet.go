@@ -38,6 +38,9 @@ type Config struct {
 	// RingBytes is how many of the newest bytes of each session are kept for
 	// viewers while output comes; 0 is 4 MiB.
 	RingBytes int
+	// Owned is told, one at a time, who took over a session; it may block. nil:
+	// nobody wants to know.
+	Owned func(Ownership)
 }
 
 // Fleet is the registry. Its methods are safe for concurrent use.
@@ -48,6 +51,7 @@ type Fleet struct {
 	ctx    context.Context // ends with Close
 	stop   context.CancelCauseFunc
 	saver  *saver
+	owners *owners
 
 	// Guarded by mu.
 	mu            sync.Mutex
@@ -81,7 +85,10 @@ type entry struct {
 	mu          sync.Mutex
 	receivers   map[wire.ClientID]receiver // guarded by mu
 	attachments map[*Attachment]struct{}   // guarded by mu
-	gone        bool                       // guarded by mu
+	typist      server.Actor               // who typed last; guarded by mu
+	// claims are the clients that claimed the size over HTTP; guarded by mu.
+	claims map[wire.ClientID]server.Actor
+	gone   bool // guarded by mu
 }
 
 // route is where a session's frames to its host go.
@@ -114,6 +121,7 @@ func Open(ctx context.Context, c Config) (*Fleet, error) {
 	}
 	f.ctx, f.stop = context.WithCancelCause(context.Background())
 	f.saver = newSaver(f)
+	f.owners = newOwners(c.Owned)
 	for _, record := range hosts {
 		f.hosts[record.ID] = &host{record: record}
 	}
@@ -128,6 +136,7 @@ func Open(ctx context.Context, c Config) (*Fleet, error) {
 		f.saver.known(e, record)
 	}
 	go f.saver.run()
+	go f.owners.run(f.ctx.Done())
 	return f, nil
 }
 
@@ -152,6 +161,7 @@ func (f *Fleet) Close(ctx context.Context) error {
 	for _, link := range links {
 		link.Close(server.NewError(server.CodeRestarting))
 	}
+	<-f.owners.done
 	err := f.saver.finish(ctx, entries)
 	for _, e := range entries {
 		e.leave()
@@ -176,7 +186,7 @@ func (f *Fleet) entries() []*entry {
 // the caller holds mu.
 func (f *Fleet) add(h *host, known session.Known) *entry {
 	key := known.Record.SessionKey
-	e := &entry{key: key, receivers: map[wire.ClientID]receiver{}, attachments: map[*Attachment]struct{}{}}
+	e := &entry{key: key, receivers: map[wire.ClientID]receiver{}, attachments: map[*Attachment]struct{}{}, claims: map[wire.ClientID]server.Actor{}}
 	e.session = session.New(session.Config{
 		Key: key, HostName: h.record.Name, Ring: f.config.RingBytes,
 		Changed: func(summary session.Summary) { f.sessionChanged(e, summary) },
@@ -201,6 +211,7 @@ func (f *Fleet) sessionChanged(e *entry, summary session.Summary) {
 		return
 	}
 	running := !e.summary.Session.State.Ended()
+	f.sizeOwned(e, e.summary, summary)
 	e.summary = summary
 	f.saver.changed(e, summary)
 	f.publishSession(e)
@@ -238,6 +249,7 @@ func (f *Fleet) bury(ctx context.Context, e *entry) error {
 // bare id becomes its incumbent. The caller holds mu.
 func (f *Fleet) dropEntry(e *entry) {
 	delete(f.sessions, e.key)
+	f.owners.forget(e.key)
 	f.publish(change{kind: wire.EventSessionRemoved, key: e.key})
 	if h := f.hosts[e.key.Host]; h != nil {
 		f.publishHost(h)

@@ -288,7 +288,9 @@ func (c *Connection) Feed(handle uint32, f wire.Frame) {
 // InputAck takes the holder's word on an input to whom it concerns.
 func (c *Connection) InputAck(ack wire.InputAck) {
 	if r := c.routes[ack.Handle]; r != nil {
-		r.entry.acknowledged(ack)
+		if typist, other := r.entry.acknowledged(ack); other {
+			c.fleet.owners.note(Ownership{Session: r.entry.key, Action: server.AuditInputOwner, By: typist})
+		}
 	}
 }
 
@@ -355,6 +357,7 @@ func (f *Fleet) RemoveHost(ctx context.Context, id string) {
 		return
 	}
 	delete(f.hosts, id)
+	f.owners.forgetHost(id)
 	var keys []server.SessionKey
 	for key := range f.sessions {
 		if key.Host == id {

@@ -196,7 +196,7 @@ func (a *API) me(ctx context.Context, _ *struct{}) (*meOutput, error) {
 
 func (a *API) pair(ctx context.Context, input *pairInput) (*pairOutput, error) {
 	c := callFrom(ctx)
-	request := auth.PairRequest{Name: input.Body.Name, Address: auth.AddressFrom(ctx), Transport: c.transport}
+	request := auth.PairRequest{Name: input.Body.Name, Address: server.AddressFrom(ctx), Transport: c.transport}
 	if identities := auth.TailnetFrom(ctx); len(identities) > 0 {
 		request.Tailnet = identities[0]
 	}

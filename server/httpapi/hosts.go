@@ -39,7 +39,7 @@ func (a *API) registerHosts() {
 	route(a, operation{method: http.MethodPost, path: "/api/hosts/register", id: "registerHost", summary: "Enrol a host with a code", tag: "hosts",
 		status: http.StatusCreated, access: access{public: true}, errors: []server.Code{server.CodePairCode, server.CodeTooManyTries, server.CodeNameTaken}},
 		func(ctx context.Context, input *registerInput) (*registerOutput, error) {
-			host, token, err := a.auth.EnrolHost(ctx, input.Body.Code, input.Body.Name, auth.AddressFrom(ctx))
+			host, token, err := a.auth.EnrolHost(ctx, input.Body.Code, input.Body.Name, server.AddressFrom(ctx))
 			if err != nil {
 				return nil, err
 			}

@@ -167,9 +167,5 @@ func (a *API) resizeSession(ctx context.Context, input *resizeInput) (*struct{},
 	if session.State.Ended() {
 		return nil, server.NewError(server.CodeSessionEnded)
 	}
-	if err := a.fleet.Resize(ctx, session.Key(), input.Body.Cols, input.Body.Rows); err != nil {
-		return nil, err
-	}
-	a.auth.Audit(ctx, server.AuditSizeOwner, session.Key().String(), "")
-	return nil, nil
+	return nil, a.fleet.Resize(ctx, session.Key(), input.Body.Cols, input.Body.Rows)
 }

@@ -40,7 +40,7 @@ func (a *API) guard(way Way, next http.Handler) http.Handler {
 		isAPI := r.URL.Path == checkPath || r.URL.Path == "/api" || strings.HasPrefix(r.URL.Path, "/api/")
 		at := way.arrive(r)
 		setHeaders(w.Header(), isAPI, at.knownHost && !at.plain && at.transport == auth.TransportTLS && way.Sites.strict(r.Host))
-		ctx := auth.WithAddress(withTransport(r.Context(), at.transport), at.address)
+		ctx := server.WithAddress(withTransport(r.Context(), at.transport), at.address)
 		r = r.WithContext(context.WithValue(ctx, arrivalKey{}, at))
 		if at.ignored {
 			a.noteIgnored(r)
@@ -142,7 +142,7 @@ func (a *API) noteIgnored(r *http.Request) {
 	if last != 0 && now-last < int64(noteEvery) || !a.ignoredAt.CompareAndSwap(last, now) {
 		return
 	}
-	a.log.Warn("headers of a proxy that is not trusted were ignored: see --trusted-proxy", logging.KeyAddress, auth.AddressFrom(r.Context()))
+	a.log.Warn("headers of a proxy that is not trusted were ignored: see --trusted-proxy", logging.KeyAddress, server.AddressFrom(r.Context()))
 	a.auth.Audit(r.Context(), server.AuditProxyIgnored, "", "headers that name a caller were ignored; further ones of this day are not listed")
 }
 

@@ -184,6 +184,7 @@ func (c *conn) attach(f *wire.Attach) error {
 	place := c.outbox.open()
 	a, err := c.handler.config.Fleet.Attach(c.ctx, key, c, fleet.AttachOptions{
 		Sink: place, Handle: f.Handle, From: f.From, Client: f.Client, Visible: f.Visible,
+		By: server.ActorOf(c.principal, server.AddressFrom(c.ctx)),
 	})
 	if err != nil {
 		place.close()

@@ -38,6 +38,7 @@ type world struct {
 	network  *sockettest.Network
 	mu       sync.Mutex
 	revokers []context.CancelCauseFunc
+	owned    []fleet.Ownership // guarded by mu
 }
 
 var phone = server.Principal{Kind: server.PrincipalDevice, ID: "d1", Name: "phone", Scopes: server.ScopeRead | server.ScopeInput}
@@ -49,7 +50,7 @@ func newWorld(t *testing.T, as func(r *http.Request) server.Principal) *world {
 		w.store.AddHost(server.HostRecord{ID: id, Name: "host " + id, CreatedAt: time.Now()})
 	}
 	var err error
-	if w.fleet, err = fleet.Open(t.Context(), fleet.Config{Store: w.store}); err != nil {
+	if w.fleet, err = fleet.Open(t.Context(), fleet.Config{Store: w.store, Owned: w.noteOwner}); err != nil {
 		t.Fatal(err)
 	}
 	w.hosts = hostlink.New(hostlink.Config{Fleet: w.fleet, Version: "1.2.3", Instance: "server"})
@@ -86,6 +87,24 @@ func newWorld(t *testing.T, as func(r *http.Request) server.Principal) *world {
 		}
 	})
 	return w
+}
+
+func (w *world) noteOwner(o fleet.Ownership) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.owned = append(w.owned, o)
+}
+
+// owners lists who took what over since the last call.
+func (w *world) owners() (list []string) {
+	synctest.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, o := range w.owned {
+		list = append(list, strings.TrimSpace(o.Action+" "+o.By.Name+" "+o.Detail))
+	}
+	w.owned = nil
+	return list
 }
 
 // revokeAll ends every connection for a cause.

@@ -154,7 +154,9 @@ type service struct {
 // run serves on listener until ctx ends, and then ends everything in order:
 // no new requests, sockets with a word of when to come back, what is unsaved.
 func (s *service) run(ctx context.Context, listener net.Listener, ready func() error) error {
-	registry, err := fleet.Open(ctx, fleet.Config{Store: s.store, Logger: s.logger})
+	registry, err := fleet.Open(ctx, fleet.Config{Store: s.store, Logger: s.logger, Owned: func(o fleet.Ownership) {
+		s.auth.AuditBy(context.WithoutCancel(ctx), o.By, o.Action, o.Session.String(), o.Detail)
+	}})
 	if err != nil {
 		return err
 	}
