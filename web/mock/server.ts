@@ -106,6 +106,20 @@ export class MockServer {
     this.tell({ type: 'event', kind: 'device', body })
   }
 
+  /** A host asks for the code of a new device. */
+  ask(id: string, hostName: string): void {
+    const scopes = ['read', 'input', 'answer']
+    const body = {
+      id,
+      host: hostName,
+      host_name: hostName,
+      address: '192.0.2.20',
+      scopes,
+      expires_ms: 240_000,
+    }
+    this.tell({ type: 'event', kind: 'pairing', body })
+  }
+
   private keepDevices(): void {
     sessionStorage.setItem('mock.devices', JSON.stringify(this.devices))
   }
@@ -168,12 +182,16 @@ export class MockServer {
     }
     if (path.startsWith('/codes/'))
       return Response.json({ id: 'c1', state: 'live', expires_ms: 600_000, wrong_tries: 0 })
+    if (path === '/pairings') return Response.json({ items: [], next: null })
+    if (path === '/pairings/GONE/confirm') {
+      return problem(404, 'unknown_pairing', 'This request was decided already, or its time is up.')
+    }
     if (path === '/devices') return Response.json({ items: this.devices, next: null })
     return Response.json({})
   }
 
   get scopes(): string[] {
-    return this.scene.guest ? ['read'] : ['read', 'input', 'admin']
+    return this.scene.scopes ?? (this.scene.guest ? ['read'] : ['read', 'input', 'admin'])
   }
 
   private me(): unknown {

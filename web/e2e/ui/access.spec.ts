@@ -1,7 +1,9 @@
+import type { Page } from '@playwright/test'
 import { drawn, expect, phone, test } from './app'
 
 test.use({ ...phone, serviceWorkers: 'block' })
 
+const asksFor = (page: Page, name: string) => page.getByRole('alert', { name: `${name} asks for a code` })
 const newcomer = { id: 'd9', name: 'Chrome on Windows', address: '203.0.113.9' }
 const requests = (method: string) => (each: { method: string; path: string }) => each.method === method
 const code = 'Pairing code, six characters'
@@ -10,7 +12,7 @@ test('a new device is announced, over reloads too, and revoked with one tap', as
   await page.goto('/')
   await expect(page.getByRole('link', { name: /refactor-auth/ })).toBeVisible()
   await page.evaluate((device) => window.mock.pair(device), newcomer)
-  const card = page.getByRole('alert', { name: 'New device' })
+  const card = page.getByRole('alert', { name: 'A new device was paired' })
   await expect(card).toContainText('Chrome on Windows')
   await expect(card).toContainText('203.0.113.9')
   await page.goto('/hosts')
@@ -27,13 +29,41 @@ test('a new device that was one’s own is not announced again', async ({ page }
   await page.goto('/')
   await expect(page.getByRole('link', { name: /refactor-auth/ })).toBeVisible()
   await page.evaluate((device) => window.mock.pair(device), newcomer)
-  const card = page.getByRole('alert', { name: 'New device' })
+  const card = page.getByRole('alert', { name: 'A new device was paired' })
   await card.getByRole('button', { name: 'It was me' }).tap()
   await expect(card).toBeHidden()
   await page.evaluate((device) => window.mock.pair(device), newcomer)
   await page.evaluate(() => window.mock.pair({ id: 'd10', name: 'Next', address: '198.51.100.1' }))
   await expect(card).toContainText('Next')
   await expect(card).not.toContainText('1 of')
+})
+
+test('a host that asks for a code is confirmed or denied, after comparing', async ({ page }) => {
+  await page.goto('/')
+  await expect(page.getByRole('link', { name: /refactor-auth/ })).toBeVisible()
+  await page.evaluate(() => {
+    window.mock.ask('K7QP', 'mac-mini')
+    window.mock.ask('2XYZ', 'nas')
+  })
+  const first = asksFor(page, 'mac-mini')
+  await expect(first).toContainText('only if its terminal shows K7QP')
+  await expect(first).toContainText('watch, type, answer questions')
+  await expect(first).toContainText('1 of 2')
+  await first.getByRole('button', { name: 'Confirm K7QP' }).tap()
+  await expect(page.getByText('The code stands on the terminal of mac-mini')).toBeVisible()
+  await asksFor(page, 'nas').getByRole('button', { name: 'Deny' }).tap()
+  await expect(page.getByText('Denied. nas got no code.')).toBeVisible()
+  await expect(page.getByRole('alert')).toHaveCount(0)
+  await page.evaluate(() => window.mock.ask('GONE', 'attic'))
+  await asksFor(page, 'attic').getByRole('button', { name: 'Confirm GONE' }).tap()
+  await expect(page.getByText('decided already')).toBeVisible()
+  await expect(asksFor(page, 'attic')).toBeHidden()
+  const posted = (await page.evaluate(() => window.mock.requests)).filter(requests('POST'))
+  expect(posted.map(({ path }) => path)).toEqual([
+    '/pairings/K7QP/confirm',
+    '/pairings/2XYZ/deny',
+    '/pairings/GONE/confirm',
+  ])
 })
 
 test('a revoked device says so, and pairing it again right there loses nothing', async ({ page }) => {

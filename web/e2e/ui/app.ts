@@ -11,6 +11,7 @@ export interface Mock {
   restore(): void
   change(id: string, change: object): void
   print(id: string, text: string): void
+  ask(id: string, hostName: string): void
   host(name: string, online: boolean): void
   end(why: 'revoked' | 'unauthenticated'): void
   pair(device: { id: string; name: string; address: string; guest?: boolean }): void

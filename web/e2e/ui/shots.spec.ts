@@ -51,6 +51,7 @@ for (const { width, height, touch } of sizes) {
         serviceWorkers: 'block',
       })
       test('pictures', async ({ page }) => {
+        test.slow() // dozens of screens
         for (const [name, { path, text, ...then }] of Object.entries(screens)) {
           await page.goto(path)
           await page.getByRole('heading').first().waitFor()
@@ -65,7 +66,8 @@ for (const { width, height, touch } of sizes) {
             await page.evaluate(() =>
               window.mock.pair({ id: 'd9', name: 'Chrome on Windows', address: '203.0.113.9' }),
             )
-            await page.getByRole('alert', { name: 'New device' }).waitFor()
+            await page.evaluate(() => window.mock.ask('K7QP', 'mac-mini'))
+            await page.getByRole('alert').nth(1).waitFor()
           }
           if (end) {
             await page.evaluate((why) => window.mock.end(why), end)

@@ -18,6 +18,7 @@ export {
 export { ApiError } from './errors'
 export { inviteGuest, type GuestLink } from './guests'
 export { whoAmI, type Me } from './me'
+export { confirmPairing, denyPairing, listPairings, type Pairing } from './pairings'
 export { loadProof, saveProof } from './proof'
 export {
   forgetSession,

@@ -6,6 +6,13 @@ import { useNow } from './useNow'
 /** Without a sign of life for this long, what is shown is not called live. */
 const staleAfter = 20_000
 
+const titles = {
+  lost: 'Reconnecting',
+  limit: 'Open in too many places: close agent-helm in other tabs',
+  slow: 'The connection was too slow: reconnecting',
+  restarting: 'The server restarts',
+}
+
 export interface Connection {
   /** What to say of the connection; null while all is well. */
   trouble: ComputedRef<Trouble | null>
@@ -39,7 +46,7 @@ export function useConnection(what: string, cachedAt: () => number | null = () =
     if (link.status === 'connecting' && link.lastLiveAt === null) {
       return { title: 'Connecting', detail: age, kind: 'connecting' }
     }
-    return { title: 'Reconnecting', detail: age, kind: 'reconnecting' }
+    return { title: titles[link.closedWith ?? 'lost'], detail: age, kind: 'reconnecting' }
   })
 
   return { trouble, live }

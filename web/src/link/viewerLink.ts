@@ -2,6 +2,7 @@ import {
   close,
   parseDevice,
   parseHost,
+  parsePairing,
   parseSession,
   parseSnapshot,
   sessionKey,
@@ -12,6 +13,7 @@ import {
   type FrameOf,
   type Host,
   type PairedDevice,
+  type PairingRequest,
   type Session,
   type Snapshot,
 } from '@/wire'
@@ -44,6 +46,8 @@ export type LinkEvent =
   | { kind: 'session'; session: Session }
   | { kind: 'session_removed'; host: string; id: string }
   | { kind: 'device'; device: PairedDevice }
+  | { kind: 'pairing'; pairing: PairingRequest }
+  | { kind: 'pairing_removed'; id: string }
 
 export interface LinkEvents {
   status: LinkStatus
@@ -461,6 +465,10 @@ function readEvent({ kind, body }: FrameOf<'event'>): LinkEvent | null {
       return { kind, session: parseSession(body) }
     case 'device':
       return { kind, device: parseDevice(body) }
+    case 'pairing':
+      return { kind, pairing: parsePairing(body) }
+    case 'pairing_removed':
+      return { kind, id: Shape.of(body, 'event').string('id') }
     case 'session_removed': {
       const from = Shape.of(body, 'event')
       return { kind, host: from.string('host'), id: from.string('id') }

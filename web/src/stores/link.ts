@@ -9,10 +9,19 @@ import {
   signOut as endSession,
 } from '@/api'
 import { ViewerLink, type Attachment, type LinkEvent, type LinkStatus } from '@/link'
-import { sessionKey } from '@/wire'
+import { close, sessionKey } from '@/wire'
 import { defineStore } from 'pinia'
 import { onScopeDispose, ref, shallowRef } from 'vue'
 import { useDraftsStore } from './drafts'
+
+/** What the server says with the code of a close. */
+export type CloseReason = 'limit' | 'slow' | 'restarting'
+
+const closeReasons: Record<number, CloseReason> = {
+  [close.limit]: 'limit',
+  [close.slow]: 'slow',
+  [close.restarting]: 'restarting',
+}
 
 function socketUrl(): string {
   const { protocol, host } = window.location
@@ -36,8 +45,8 @@ export const useLinkStore = defineStore('link', () => {
   const me = shallowRef<{ device: string; scopes: string[] } | null>(null)
   /** Whether this device signed out by itself, on purpose. */
   const left = ref(false)
-  /** The code with which the last connection ended; null while one is up. */
-  const closedWith = ref<number | null>(null)
+  /** Why the server ended the last connection, where a person can do something with that; null while one is up. */
+  const closedWith = ref<CloseReason | null>(null)
   /** The last fault that the server explained. */
   const problem = shallowRef<{ code: string; message: string } | null>(null)
 
@@ -59,7 +68,7 @@ export const useLinkStore = defineStore('link', () => {
     serverVersion.value = welcome.version
     me.value = { device: welcome.device, scopes: welcome.scopes }
   })
-  link.on('closed', (code) => (closedWith.value = code))
+  link.on('closed', (code) => (closedWith.value = closeReasons[code] ?? null))
   link.on('problem', (fault) => (problem.value = fault))
   onScopeDispose(() => link.dispose())
 

@@ -115,7 +115,7 @@ export const useSessionsStore = defineStore('sessions', () => {
   )
 
   function take(event: LinkEvent): void {
-    if (event.kind === 'device') return
+    if (event.kind === 'device' || event.kind === 'pairing' || event.kind === 'pairing_removed') return
     const nextRows = new Map(rows.value)
     const nextHosts = new Map(hostsById.value)
     switch (event.kind) {

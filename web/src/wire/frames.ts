@@ -38,6 +38,8 @@ export type ViewerEvent =
   | { kind: 'session'; body: unknown }
   | { kind: 'session_removed'; body: unknown }
   | { kind: 'device'; body: unknown }
+  | { kind: 'pairing'; body: unknown }
+  | { kind: 'pairing_removed'; body: unknown }
 
 export type Frame =
   // JSON bodies
