@@ -45,30 +45,78 @@ func (t *Terminal) printText(p []byte) bool {
 		if r < 0xa0 {
 			break
 		}
-		n += size
-		t.rest = p[n:]
 		width := runeWidth(r)
 		if width == 0 || !t.inRun || t.modes.insert {
+			n += size
+			t.rest = p[n:]
 			t.printRune(r)
 			if len(t.clusters.text) > t.clusters.limit {
 				t.sweep()
 			}
 			continue
 		}
-		// No charset has characters beyond ASCII to translate.
-		t.lastWidth = uint8(width)
-		s := t.cur
-		if l := s.live(s.y); width == 1 && s.x < min(t.cols, len(l.cells)) && !l.special {
-			l.cells[s.x] = blank(t.penStyle()) | cell(r)
-			s.x++
-			continue
-		} else if s.x+width <= t.cols {
-			t.store(l, cell(r), width, blank(t.penStyle()))
+		if more := t.printInRow(p[n:]); more > 0 {
+			n += more
 			continue
 		}
+		// It begins a row. No charset has characters beyond ASCII to translate.
+		n += size
+		t.rest = p[n:]
+		t.lastWidth = uint8(width)
 		t.put(cell(r), width)
 	}
 	return n > 0
+}
+
+// printInRow prints the characters at the start of p that have a width of their
+// own and fit into the cursor's row, and says how many bytes they are.
+func (t *Terminal) printInRow(p []byte) int {
+	s := t.cur
+	l := s.live(s.y)
+	tag := blank(t.penStyle())
+	x, n, last := s.x, 0, 0
+	// No character has more columns than bytes.
+	length, whole := len(l.cells), l.rest == 0 // else the rest was written out
+	l.grow(min(t.cols, x+len(p)))
+	cells := l.cells[:min(t.cols, len(l.cells))]
+	for n < len(p) && x < len(cells) {
+		c := p[n]
+		if c < 0xc0 {
+			if c < 0x20 || c >= 0x7f || t.charset != 0 {
+				break
+			}
+			cells[x] = tag | cell(c)
+			x, n, last = x+1, n+1, 1
+			continue
+		}
+		r, size := decode(p[n:])
+		if r < 0xa0 {
+			break
+		}
+		width := runeWidth(r)
+		if width == 1 {
+			cells[x] = tag | cell(r)
+		} else {
+			if width == 0 || x+1 >= len(cells) {
+				break
+			}
+			cells[x] = tag | cell(r) | 3<<widthShift
+			cells[x+1] = tag | wideTail
+			l.special = true
+		}
+		x, n, last = x+width, n+size, width
+	}
+	if whole {
+		l.cells = l.cells[:max(length, x)]
+	}
+	if n == 0 {
+		return 0
+	}
+	t.rest = p[n:]
+	t.lastWidth = uint8(last)
+	s.x = x
+	t.mendTail(l)
+	return n
 }
 
 // fastCSI handles a whole ordinary CSI sequence at the start of p: digits and
