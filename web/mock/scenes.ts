@@ -10,6 +10,8 @@ export interface Scene {
   paired: boolean
   /** It is a guest of this session, for an hour. */
   guest?: { host: string; id: string }
+  /** What it may do; everything a phone of one's own usually may when absent. */
+  scopes?: string[]
 }
 
 const minute = 60_000
@@ -150,5 +152,6 @@ export const scenes: Record<string, Scene> = {
     paired: true,
     guest: { host: 'mac-mini', id: 'refactor-auth' },
   },
+  limited: { hosts, sessions, reachable: true, paired: true, scopes: ['read', 'input'] },
   unpaired: { hosts: [], sessions: [], reachable: true, paired: false },
 }
