@@ -1,3 +1,4 @@
+import { MockAccess } from './access'
 import { scenes } from './scenes'
 import { MockServer, MockSocket } from './server'
 
@@ -10,15 +11,16 @@ export function installMock(): void {
     new URLSearchParams(location.search).get('scene') ?? sessionStorage.getItem('mock.scene') ?? 'full'
   sessionStorage.setItem('mock.scene', wanted)
   const server = new MockServer(structuredClone(scenes[wanted] ?? scenes['full']!))
+  const access = new MockAccess(server)
   MockSocket.server = server
 
   const realFetch = globalThis.fetch.bind(globalThis)
   globalThis.fetch = (input, init) => {
     const asked = new Request(input instanceof URL ? input.href : input, init)
     const url = new URL(asked.url)
-    return url.pathname.startsWith('/api/')
-      ? server.fetch(url.pathname.slice(4) + url.search, asked)
-      : realFetch(input, init)
+    if (!url.pathname.startsWith('/api/')) return realFetch(input, init)
+    const path = url.pathname.slice(4)
+    return access.answers(path, asked) ? access.fetch(path, asked) : server.fetch(path + url.search, asked)
   }
   ;(globalThis as { WebSocket: unknown }).WebSocket = MockSocket
   Object.assign(window, { mock: server })

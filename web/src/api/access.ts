@@ -1,16 +1,19 @@
 import { answer, api } from './client'
 import { ApiError } from './errors'
 import { saveProof } from './proof'
+import { settleSignOut } from './signOut'
 import type { components } from './schema'
 
 /** Redeems the single-use ticket of a link and signs this browser in under name. */
 export async function redeemTicket(ticket: string, name: string): Promise<void> {
+  await settleSignOut()
   const { proof } = await answer(api.POST('/api/pair', { body: { ticket, name } }))
   saveProof(proof)
 }
 
 /** Redeems a pairing code; spaces, dashes and case do not matter. */
 export async function redeemCode(code: string, name: string): Promise<void> {
+  await settleSignOut()
   const plain = code.replace(/[\s-]/g, '').toUpperCase()
   const { proof } = await answer(api.POST('/api/pair', { body: { code: plain, name } }))
   saveProof(proof)
@@ -31,15 +34,14 @@ export async function access(): Promise<Access> {
   }
 }
 
-/** Ends this browser's session on the server. */
-export async function signOut(): Promise<void> {
-  await answer(api.POST('/api/signout'))
-}
-
 export type Code = components['schemas']['CreateCodeOutputBody']
 export type CodeKind = 'device' | 'host'
 export type CodeState = components['schemas']['CodeOutputBody']['state']
 export type Device = components['schemas']['Device']
+export type Token = components['schemas']['Token']
+/** A token's own text beside it; the server shows it this once. */
+export type NewToken = components['schemas']['CreateTokenOutputBody']
+export type TokenOptions = components['schemas']['CreateTokenInputBody']
 
 /** Makes a six-character code that admits one device or host. */
 export function createCode(kind: CodeKind): Promise<Code> {
@@ -59,6 +61,31 @@ export async function listDevices(): Promise<Device[]> {
 /** Revokes a device; its open sockets end at once. */
 export async function revokeDevice(id: string): Promise<void> {
   await answer(api.DELETE('/api/devices/{id}', { params: { path: { id } } }))
+}
+
+/** Gives a device another name. Any device may rename itself. */
+export async function renameDevice(id: string, name: string): Promise<void> {
+  await answer(api.PATCH('/api/devices/{id}', { params: { path: { id } }, body: { name } }))
+}
+
+/** Revokes every device but this one, guests included. Returns how many there were. */
+export async function revokeOtherDevices(): Promise<number> {
+  return (await answer(api.POST('/api/devices/revoke'))).revoked
+}
+
+/** The live tokens of scripts. */
+export async function listTokens(): Promise<Token[]> {
+  return (await answer(api.GET('/api/tokens'))).items
+}
+
+/** Makes a token for a script. */
+export function createToken(options: TokenOptions): Promise<NewToken> {
+  return answer(api.POST('/api/tokens', { body: options }))
+}
+
+/** Revokes a token; what it has open ends at once. */
+export async function revokeToken(id: string): Promise<void> {
+  await answer(api.DELETE('/api/tokens/{id}', { params: { path: { id } } }))
 }
 
 /** Removes a host, its token and its sessions. */

@@ -3,23 +3,32 @@ export {
   access,
   codeState,
   createCode,
+  createToken,
   listDevices,
+  listTokens,
   redeemCode,
   redeemTicket,
   removeHost,
+  renameDevice,
   revokeDevice,
-  signOut,
+  revokeOtherDevices,
+  revokeToken,
   type Access,
   type Code,
   type CodeKind,
   type CodeState,
   type Device,
+  type NewToken,
+  type Token,
+  type TokenOptions,
 } from './access'
+export { auditPage, exportAudit, type AuditFilter, type AuditLine, type AuditPage } from './audit'
 export { ApiError } from './errors'
 export { inviteGuest, type GuestLink } from './guests'
 export { whoAmI, type Me } from './me'
 export { confirmPairing, denyPairing, listPairings, type Pairing } from './pairings'
 export { loadProof, saveProof } from './proof'
+export { onSignOutElsewhere, oweSignOut, owesSignOut, settleSignOut, signOut, storedDebt } from './signOut'
 export {
   forgetSession,
   renameSession,

@@ -260,6 +260,20 @@ export const useDraftsStore = defineStore('drafts', () => {
     return Object.values(drafts).some((draft) => draft.text !== '' || draft.returned !== null)
   }
 
+  /** The sessions for which something unsent is here, what a closed page left included. */
+  function unsent(): string[] {
+    const written = Object.entries(drafts).filter(([, draft]) => draft.text !== '' || draft.returned !== null)
+    return [...new Set([...written.map(([key]) => key), ...left.keys()])]
+  }
+
+  /** Forgets everything unsent, in the page and in storage. */
+  function wipe(): void {
+    for (const key of Object.keys(drafts)) delete drafts[key]
+    pieces.clear()
+    left.clear()
+    conceal()
+  }
+
   function forget(key: string): void {
     change(key, () => ({ text: '', returned: null, at: 0 }))
   }
@@ -274,6 +288,8 @@ export const useDraftsStore = defineStore('drafts', () => {
     giveBack,
     follow,
     anyText,
+    unsent,
+    wipe,
     forget,
     conceal,
     restore,

@@ -12,6 +12,8 @@ export interface GuestSession {
 
 /** What this browser was to the server when it last asked, kept for the time in which it is nobody any more. */
 interface Pairing {
+  /** The device's id; empty when an older version stored this. */
+  id: string
   name: string
   scopes: string[]
   guest: GuestSession | null
@@ -21,7 +23,7 @@ interface Pairing {
 }
 
 /** Why this browser is nobody to the server. */
-export type Ended = 'never_paired' | 'signed_out' | 'expired' | 'revoked' | 'guest_over'
+export type Ended = 'never_paired' | 'signed_out' | 'left_untold' | 'expired' | 'revoked' | 'guest_over'
 
 const storedAs = 'agent-helm.pairing'
 /** Clocks of server and browser drift apart by less than this until a pairing ends, in ms. */
@@ -32,6 +34,7 @@ function readPairing(): Pairing | null {
   if (typeof stored?.name !== 'string' || !Array.isArray(stored.scopes)) return null
   const guest = stored.guest
   return {
+    id: typeof stored.id === 'string' ? stored.id : '',
     name: stored.name,
     scopes: stored.scopes.filter((scope) => typeof scope === 'string'),
     guest: typeof guest?.host === 'string' && typeof guest.id === 'string' ? guest : null,
@@ -43,6 +46,7 @@ function readPairing(): Pairing | null {
 function pairingOf(me: Me): Pairing {
   const bound = me.bound ? me.sessions?.[0] : undefined
   return {
+    id: me.id,
     name: me.name,
     scopes: me.scopes,
     guest: bound ? { host: bound.host, id: bound.id } : null,
@@ -73,7 +77,7 @@ export const useIdentityStore = defineStore('identity', () => {
 
   const ended = computed<Ended | null>(() => {
     if (link.status !== 'signed_out' && link.status !== 'revoked') return null
-    if (link.left) return 'signed_out'
+    if (link.left) return link.owed ? 'left_untold' : 'signed_out'
     const was = pairing.value
     const overdue = was?.endsAt != null && was.endsAt <= Date.now() + slack
     if (was?.guest && (link.status === 'signed_out' || overdue)) return 'guest_over'
@@ -119,5 +123,5 @@ export const useIdentityStore = defineStore('identity', () => {
     { immediate: true },
   )
 
-  return { guest, endsAt, ended, pairing, may, refresh, pairWithTicket, pairWithCode }
+  return { scopes, guest, endsAt, ended, pairing, may, refresh, pairWithTicket, pairWithCode }
 })

@@ -3,9 +3,14 @@ import {
   codeState,
   createCode,
   listDevices,
+  ApiError,
   loadProof,
+  onSignOutElsewhere,
+  oweSignOut,
+  owesSignOut,
   revokeDevice,
   saveProof,
+  settleSignOut,
   signOut as endSession,
 } from '@/api'
 import { ViewerLink, type Attachment, type LinkEvent, type LinkStatus } from '@/link'
@@ -45,6 +50,8 @@ export const useLinkStore = defineStore('link', () => {
   const me = shallowRef<{ device: string; scopes: string[] } | null>(null)
   /** Whether this device signed out by itself, on purpose. */
   const left = ref(false)
+  /** It did so while the server could not be told, which still lists it. */
+  const owed = ref(owesSignOut())
   /** Why the server ended the last connection, where a person can do something with that; null while one is up. */
   const closedWith = ref<CloseReason | null>(null)
   /** The last fault that the server explained. */
@@ -70,11 +77,38 @@ export const useLinkStore = defineStore('link', () => {
   })
   link.on('closed', (code) => (closedWith.value = closeReasons[code] ?? null))
   link.on('problem', (fault) => (problem.value = fault))
-  onScopeDispose(() => link.dispose())
+  const listeners = new AbortController()
+  onSignOutElsewhere(stayOut, listeners.signal)
+  window.addEventListener('online', () => owed.value && void settle(), { signal: listeners.signal })
+  onScopeDispose(() => {
+    listeners.abort()
+    link.dispose()
+  })
 
-  /** Connects, and stays connected until signOut. Called once, by the app. */
+  /** Connects, and stays connected until signOut. A browser that owes the server its signing out does only that. */
   function start(): void {
+    if (owesSignOut()) return stayOut()
+    owed.value = false
     link.start()
+  }
+
+  /** Ends everything here; the cookie that remains is used for nothing but telling the server. */
+  function stayOut(): void {
+    drafts.wipe()
+    leave()
+    void settle()
+  }
+
+  async function settle(): Promise<void> {
+    owed.value = !(await settleSignOut())
+  }
+
+  function leave(): void {
+    saveProof('')
+    me.value = null
+    left.value = true
+    owed.value = owesSignOut()
+    link.stop('signed_out')
   }
 
   /** Tries now. */
@@ -85,10 +119,23 @@ export const useLinkStore = defineStore('link', () => {
   /** Ends this device's access on the server, then here. Fails when the server cannot be told. */
   async function signOut(): Promise<void> {
     await endSession()
-    saveProof('')
-    me.value = null
-    left.value = true
-    link.stop('signed_out')
+    leave()
+  }
+
+  /**
+   * Ends this device's access here whether or not the server can be told; what it could not be told it is told later.
+   * Everything unsent is forgotten. Answers whether the server knows.
+   */
+  async function signOutAnyway(): Promise<boolean> {
+    try {
+      await endSession()
+    } catch (error) {
+      // Whom the server does not know it does not list.
+      if (!(error instanceof ApiError) || error.status !== 401) oweSignOut()
+    }
+    drafts.wipe()
+    leave()
+    return !owed.value
   }
 
   /** Opens a session; what its input hands back goes to the drafts. The caller disposes it. */
@@ -111,11 +158,13 @@ export const useLinkStore = defineStore('link', () => {
     insecure,
     me,
     left,
+    owed,
     closedWith,
     problem,
     start,
     retry,
     signOut,
+    signOutAnyway,
     createCode,
     codeState,
     listDevices,

@@ -36,6 +36,11 @@ export function endingOf(
             : 'It was not here for too long, so its sign-in ended by itself.'
         } Pair it again, and you are back where you were. What you had written is kept.`,
       }
+    case 'left_untold':
+      return {
+        title: 'You signed out here',
+        text: 'The server could not be reached and still lists this device. It is told as soon as this app has a connection; until then the browser’s cookie is good, so end its access on another device if this one is out of your hands.',
+      }
     case 'signed_out':
       return { title: 'You signed out', text: 'Pair this device again whenever you want it back.' }
     case 'never_paired':

@@ -1,0 +1,54 @@
+import { answer, api } from './client'
+import { ApiError } from './errors'
+
+/**
+ * A browser that signed out while the server was away still has its cookie, which scripts cannot delete. This one word in
+ * storage keeps it from being used for anything but telling the server.
+ */
+export const storedDebt = 'agent-helm.sign-out-owed'
+/** How long the server has for an answer, in ms; a dead network may give none at all. */
+const patience = 8000
+
+/** Ends this browser's session on the server. */
+export async function signOut(): Promise<void> {
+  await answer(api.POST('/api/signout', { signal: AbortSignal.timeout(patience) }))
+}
+
+/** Whether this browser has signed out and the server does not know. */
+export function owesSignOut(): boolean {
+  try {
+    return localStorage.getItem(storedDebt) !== null
+  } catch {
+    return false
+  }
+}
+
+/** Remembers to tell the server. */
+export function oweSignOut(): void {
+  try {
+    localStorage.setItem(storedDebt, '1')
+  } catch {
+    // Without storage nothing of this device outlives the page but its cookie.
+  }
+}
+
+/** Tells the server what it is owed, if anything. Answers whether nothing is owed any more. */
+export async function settleSignOut(): Promise<boolean> {
+  if (!owesSignOut()) return true
+  try {
+    await signOut()
+  } catch (error) {
+    // A server that refuses the credential has nothing left to end with it.
+    const refused = error instanceof ApiError && (error.status === 401 || error.status === 403)
+    if (!refused) return false
+  }
+  localStorage.removeItem(storedDebt)
+  return true
+}
+
+/** Calls listener when another tab of this browser has signed out without the server. */
+export function onSignOutElsewhere(listener: () => void, signal: AbortSignal): void {
+  window.addEventListener('storage', (change) => change.key === storedDebt && owesSignOut() && listener(), {
+    signal,
+  })
+}
