@@ -33,6 +33,18 @@ export const router = createRouter({
       meta: { tab: 'settings', title: 'Settings' },
     },
     {
+      path: '/settings/devices',
+      name: 'devices',
+      component: () => import('./features/settings/DevicesScreen.vue'),
+      meta: { tab: 'settings', title: 'Devices & security' },
+    },
+    {
+      path: '/settings/audit',
+      name: 'audit',
+      component: () => import('./features/audit/AuditScreen.vue'),
+      meta: { tab: 'settings', title: 'Audit' },
+    },
+    {
       path: '/welcome',
       name: 'welcome',
       component: () => import('./features/onboarding/WelcomeScreen.vue'),
