@@ -135,6 +135,8 @@ type DeviceRecord struct {
 	Tailnet string
 	// RevokedAt is zero for a device that may sign in.
 	RevokedAt time.Time
+	// Minter is the id of the device or token that let it in; empty for the console.
+	Minter string
 }
 
 // LoginRecord is one cookie of a device. A device has one, or two for the short
@@ -186,10 +188,11 @@ type TokenRecord struct {
 	Host    string
 	Scopes  Scopes
 	Binding Binding
-	// CreatedBy is for display: "device Pixel 7", "console".
-	CreatedBy  string
-	CreatedAt  time.Time
-	LastUsedAt time.Time
+	// CreatedBy is for display: "device Pixel 7", "console". Minter is its id,
+	// empty for the console.
+	CreatedBy, Minter string
+	CreatedAt         time.Time
+	LastUsedAt        time.Time
 	// ExpiresAt is zero for a token without end.
 	ExpiresAt time.Time
 	RevokedAt time.Time
@@ -207,6 +210,11 @@ type TokenStore interface {
 	Tokens(ctx context.Context) ([]TokenRecord, error)
 	// RevokeToken fails with CodeUnknownToken; twice is no fault.
 	RevokeToken(ctx context.Context, id string, at time.Time) error
+	// RevokeMadeBy ends what a device or token made (THREATS S-35): its tokens,
+	// the guests of its links, unused links and codes, and what those made in turn.
+	// Devices that see all sessions stay. It returns the tokens and guests that it
+	// ended, by kind, id and name.
+	RevokeMadeBy(ctx context.Context, minter string, at time.Time) ([]Principal, error)
 	// SeeTokens records in one write when tokens were last used.
 	SeeTokens(ctx context.Context, seen map[string]time.Time) error
 }
@@ -217,10 +225,11 @@ type Grant struct {
 	Kind    PrincipalKind
 	Scopes  Scopes
 	Binding Binding
-	// CreatedBy is for display: "device Pixel 7", "console".
-	CreatedBy string
-	CreatedAt time.Time
-	ExpiresAt time.Time
+	// CreatedBy is for display: "device Pixel 7", "console". Minter is its id,
+	// empty for the console.
+	CreatedBy, Minter string
+	CreatedAt         time.Time
+	ExpiresAt         time.Time
 }
 
 // TicketRecord is a single-use link.

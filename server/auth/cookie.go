@@ -186,6 +186,9 @@ func (s *Service) loginUsable(ctx context.Context, login server.LoginRecord, dev
 		s.cut(server.PrincipalDevice, device.ID)
 		s.audit(ctx, server.AuditRecord{Action: server.AuditLoginReplayed, Kind: server.PrincipalDevice, Who: device.ID, Name: device.Name,
 			Target: device.ID, Detail: "an old copy of its cookie was used: the device is revoked"})
+		if err := s.revokeMadeBy(context.WithoutCancel(ctx), Minter{devicePrincipal(device)}, device.ID, "device "+device.Name); err != nil {
+			return err
+		}
 		s.log.Warn("device revoked after a replaced cookie was used", "id", device.ID)
 		return server.Errorf(server.CodeRevoked, "An old copy of this device's sign-in was used, which means that somebody may have copied it: the device is revoked. Pair again.")
 	case login.Replaces != (server.Hash{}):
@@ -307,6 +310,7 @@ func (s *Service) RenameDevice(ctx context.Context, by Minter, id, name string) 
 // RevokeDevices ends every device but one, and returns how many there were.
 // except is empty to end all of them.
 func (s *Service) RevokeDevices(ctx context.Context, by Minter, except string) (revoked int, err error) {
+	ctx = context.WithoutCancel(ctx) // the caller may be among what ends
 	devices, err := s.store.Devices(ctx)
 	if err != nil {
 		return 0, err
@@ -323,9 +327,11 @@ func (s *Service) RevokeDevices(ctx context.Context, by Minter, except string) (
 	return revoked, nil
 }
 
-// RevokeDevice ends a device and what it has open. It fails with
+// RevokeDevice ends a device, what it has open, and what it made: tokens, links,
+// codes and guests, not whoever it let in to stay. It fails with
 // CodeUnknownDevice.
 func (s *Service) RevokeDevice(ctx context.Context, by Minter, id string) error {
+	ctx = context.WithoutCancel(ctx) // whoever hangs up, or is what ends, does not leave it half done
 	device, err := s.store.Device(ctx, id)
 	if err != nil {
 		return err
@@ -335,5 +341,5 @@ func (s *Service) RevokeDevice(ctx context.Context, by Minter, id string) error 
 	}
 	s.cut(server.PrincipalDevice, id)
 	s.audit(ctx, by.line(server.AuditDeviceRevoked, id, device.Name))
-	return nil
+	return s.revokeMadeBy(ctx, by, id, "device "+device.Name)
 }

@@ -309,7 +309,7 @@ func TestTrack_revocation(t *testing.T) {
 			"second": {Kind: server.PrincipalDevice, ID: second},
 			"stays":  {Kind: server.PrincipalDevice, ID: stays},
 			"token":  {Kind: server.PrincipalToken, ID: token.ID},
-			"short":  {Kind: server.PrincipalToken, ID: short.ID},
+			"short":  {Kind: server.PrincipalToken, ID: short.ID, ExpiresAt: short.ExpiresAt},
 			"host":   {Kind: server.PrincipalHost, ID: host.ID},
 		} {
 			tracked, release := b.Track(t.Context(), p)
@@ -335,7 +335,10 @@ func TestTrack_revocation(t *testing.T) {
 		b.ok(command.RemoveHost(t.Context(), Console(), host.ID))
 		time.Sleep(time.Second)
 		cut("first", "second", "token", "host")
-		time.Sleep(2 * time.Minute)
+		time.Sleep(time.Until(short.ExpiresAt) - time.Millisecond)
+		cut("first", "second", "token", "host")
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
 		cut("first", "second", "token", "host", "short")
 
 		// Somebody who was revoked a moment before the socket opened.

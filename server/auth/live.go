@@ -17,17 +17,36 @@ type liveEntry struct {
 // of CodeRevoked as its cause, when p is revoked, removed or expires. Call
 // release when the socket is gone.
 func (s *Service) Track(ctx context.Context, p server.Principal) (tracked context.Context, release func()) {
-	tracked, cancel := context.WithCancelCause(ctx)
-	entry := &liveEntry{principal: p, cancel: cancel}
-	s.mu.Lock()
-	s.live[entry] = struct{}{}
-	s.mu.Unlock()
+	tracked, cancel, release := s.hold(ctx, p)
 	// Revoked between the check of the request and now: the next recheck may be
 	// a minute away, so look once more.
 	if err := s.check(ctx, p); err != nil {
 		cancel(err)
 	}
-	return tracked, func() {
+	return tracked, release
+}
+
+// Hold is Track for a call that was authenticated just now and answers within
+// seconds: it costs no look into the store.
+func (s *Service) Hold(ctx context.Context, p server.Principal) (held context.Context, release func()) {
+	held, _, release = s.hold(ctx, p)
+	return held, release
+}
+
+func (s *Service) hold(ctx context.Context, p server.Principal) (held context.Context, cancel context.CancelCauseFunc, release func()) {
+	held, cancel = context.WithCancelCause(ctx)
+	entry := &liveEntry{principal: p, cancel: cancel}
+	s.mu.Lock()
+	s.live[entry] = struct{}{}
+	s.mu.Unlock()
+	expire := func() bool { return true }
+	if !p.ExpiresAt.IsZero() {
+		expire = time.AfterFunc(time.Until(p.ExpiresAt), func() {
+			cancel(server.Errorf(server.CodeRevoked, "the time of %s is over: pair again, or make a new token", p.Name))
+		}).Stop
+	}
+	return held, cancel, func() {
+		expire()
 		s.mu.Lock()
 		delete(s.live, entry)
 		s.mu.Unlock()

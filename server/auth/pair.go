@@ -63,7 +63,7 @@ func (s *Service) CreateTicket(ctx context.Context, by Minter, scopes server.Sco
 	now := time.Now()
 	secret = randomText(ticketBytes)
 	record := server.TicketRecord{Secret: hashOf(secret), Grant: server.Grant{
-		Kind: server.PrincipalDevice, Scopes: scopes, Binding: by.Binding, CreatedBy: by.label(), CreatedAt: now, ExpiresAt: now.Add(TicketLifetime),
+		Kind: server.PrincipalDevice, Scopes: scopes, Binding: by.Binding, CreatedBy: by.label(), Minter: by.ID, CreatedAt: now, ExpiresAt: now.Add(TicketLifetime),
 	}}
 	if err := s.store.CreateTicket(ctx, record); err != nil {
 		return "", time.Time{}, err
@@ -101,7 +101,7 @@ func (s *Service) InviteGuest(ctx context.Context, by Minter, key server.Session
 	until, opened = now.Add(lifetime), now.Add(min(lifetime, TicketLifetime))
 	secret = randomText(ticketBytes)
 	record := server.TicketRecord{Secret: hashOf(secret), Until: until, Grant: server.Grant{
-		Kind: server.PrincipalDevice, Scopes: server.ScopeRead, Binding: binding, CreatedBy: by.label(), CreatedAt: now, ExpiresAt: opened,
+		Kind: server.PrincipalDevice, Scopes: server.ScopeRead, Binding: binding, CreatedBy: by.label(), Minter: by.ID, CreatedAt: now, ExpiresAt: opened,
 	}}
 	if err := s.store.CreateTicket(ctx, record); err != nil {
 		return "", none, none, err
@@ -165,7 +165,7 @@ func (s *Service) CreateCode(ctx context.Context, by Minter, kind server.Princip
 	if err := by.mayGive(scopes); err != nil {
 		return "", server.CodeRecord{}, err
 	}
-	return s.createCode(ctx, by.Principal, server.Grant{Kind: kind, Scopes: scopes, Binding: by.Binding, CreatedBy: by.label()})
+	return s.createCode(ctx, by.Principal, server.Grant{Kind: kind, Scopes: scopes, Binding: by.Binding, CreatedBy: by.label(), Minter: by.ID})
 }
 
 // createCode makes the code of a grant that somebody was allowed to give.
@@ -196,7 +196,7 @@ func (s *Service) PairWithCode(ctx context.Context, typed string, request PairRe
 		return Paired{}, err
 	}
 	err = s.redeemCode(ctx, typed, server.PrincipalDevice, request.Address, func(code server.CodeRecord) error {
-		paired.Device.Scopes, paired.Device.Binding = code.Scopes.Limit(request.Transport.limit()), code.Binding
+		paired.Device.Scopes, paired.Device.Binding, paired.Device.Minter = code.Scopes.Limit(request.Transport.limit()), code.Binding, code.Minter
 		return s.store.RedeemDeviceCode(ctx, code.ID, now, paired.Device, login)
 	})
 	if err != nil {

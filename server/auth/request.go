@@ -77,7 +77,7 @@ func (s *Service) AwaitPairing(ctx context.Context, id string) (code string, rec
 			return "", server.CodeRecord{}, err
 		case request.State == server.PairingConfirmed:
 			return s.createCode(ctx, request.DecidedBy, server.Grant{Kind: server.PrincipalDevice, Scopes: request.Scopes,
-				CreatedBy: Minter{request.DecidedBy}.label() + " for host " + request.HostName})
+				Minter: request.DecidedBy.ID, CreatedBy: Minter{request.DecidedBy}.label() + " for host " + request.HostName})
 		case request.State == server.PairingDenied:
 			return "", server.CodeRecord{}, server.Errorf(server.CodeForbidden, "the request was denied by %s", Minter{request.DecidedBy}.label())
 		case request.State == server.PairingCancelled:

@@ -37,7 +37,8 @@ const (
 	// seenEvery is how often "last seen" times are written, all in one write.
 	seenEvery = 10 * time.Minute
 	// revokeEvery is how soon what another process revoked takes effect on open
-	// sockets, and recheckEvery how soon an expiry does.
+	// sockets, and recheckEvery how often everybody is looked up all the same.
+	// What expires ends by itself, at its moment.
 	revokeEvery  = 500 * time.Millisecond
 	recheckEvery = time.Minute
 )

@@ -75,6 +75,7 @@ func (s *Service) CreateToken(ctx context.Context, by Minter, request TokenReque
 	now := time.Now()
 	record, text := newToken(name, now)
 	record.Scopes, record.Binding, record.CreatedBy = request.Scopes, binding, by.label()
+	record.Minter = by.ID
 	if request.Lifetime > 0 {
 		record.ExpiresAt = now.Add(request.Lifetime)
 	}
@@ -128,9 +129,10 @@ func (s *Service) Tokens(ctx context.Context) ([]server.TokenRecord, error) {
 	return tokens, err
 }
 
-// RevokeToken ends a token and what it has open. It fails with
+// RevokeToken ends a token, what it has open, and what it made. It fails with
 // CodeUnknownToken, also for a host's token: that ends with its host.
 func (s *Service) RevokeToken(ctx context.Context, by Minter, id string) error {
+	ctx = context.WithoutCancel(ctx) // a token may revoke itself
 	record, err := s.store.Token(ctx, id)
 	if err != nil {
 		return err
@@ -143,6 +145,23 @@ func (s *Service) RevokeToken(ctx context.Context, by Minter, id string) error {
 	}
 	s.cut(server.PrincipalToken, id)
 	s.audit(ctx, by.line(server.AuditTokenRevoked, id, record.Name))
+	return s.revokeMadeBy(ctx, by, id, "token "+record.Name)
+}
+
+// revokeMadeBy ends what a device or token made, which was revoked.
+func (s *Service) revokeMadeBy(ctx context.Context, by Minter, id, name string) error {
+	ended, err := s.store.RevokeMadeBy(ctx, id, time.Now())
+	if err != nil {
+		return err
+	}
+	for _, p := range ended {
+		s.cut(p.Kind, p.ID)
+		action := server.AuditDeviceRevoked
+		if p.Kind == server.PrincipalToken {
+			action = server.AuditTokenRevoked
+		}
+		s.audit(ctx, by.line(action, p.ID, p.Name+", made by "+name))
+	}
 	return nil
 }
 

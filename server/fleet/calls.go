@@ -181,6 +181,9 @@ func (f *Fleet) Input(ctx context.Context, key server.SessionKey, input Input) e
 	if r = e.route.Load(); r == nil || !r.link.Send(&wire.Retire{Handle: r.handle, Client: client}) {
 		return context.Cause(waiting)
 	}
+	if server.CodeOf(context.Cause(ctx)) == server.CodeRevoked {
+		return context.Cause(ctx) // they are told nothing more
+	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), retireTimeout)
 	defer cancel()
 	select {

@@ -152,5 +152,11 @@ func (a *API) authorize(ctx huma.Context, next func(huma.Context)) {
 		a.fail(w, r, err)
 		return
 	}
+	if !needed.public {
+		// A call that waits for a host ends when its caller is revoked.
+		held, release := a.auth.Hold(admitted, callFrom(admitted).principal)
+		defer release()
+		admitted = held
+	}
 	next(huma.WithContext(ctx, admitted))
 }

@@ -94,14 +94,15 @@ func (a *API) listAudit(ctx context.Context, input *auditInput) (*auditOutput, e
 const exportPage = 500
 
 func (a *API) exportAudit(c huma.Context, filter AuditFilter) {
-	r, w := humachi.Unwrap(c)
-	a.auth.Audit(r.Context(), server.AuditExported, "", "")
+	_, w := humachi.Unwrap(c)
+	ctx := c.Context()
+	a.auth.Audit(ctx, server.AuditExported, "", "")
 	w.Header().Set("Content-Type", "application/jsonl")
 	w.Header().Set("Content-Disposition", fmt.Sprintf(`attachment; filename="agent-helm-audit-%s.jsonl"`, time.Now().UTC().Format("2006-01-02")))
 	w.WriteHeader(http.StatusOK)
 	encoder := json.NewEncoder(eventWriter{eventStream{w: w, controller: http.NewResponseController(w)}})
 	for before := int64(0); ; {
-		records, err := a.auth.AuditLines(r.Context(), filter.query(before, exportPage))
+		records, err := a.auth.AuditLines(ctx, filter.query(before, exportPage))
 		if err != nil || len(records) == 0 {
 			return // the status is written: a short file is all that can be said
 		}

@@ -37,7 +37,7 @@ func Conform(t *testing.T, open func(t *testing.T) server.Store) {
 	}{
 		{"hosts", hosts}, {"sessions", sessions}, {"snapshots", snapshots}, {"devices", devices}, {"logins", logins},
 		{"tokens", tokens}, {"tickets", tickets}, {"codes", codes}, {"wrong codes", wrongCodes}, {"host codes", hostCodes},
-		{"pairings", pairings}, {"concurrent pairings", concurrentPairings},
+		{"pairings", pairings}, {"made by", madeBy}, {"concurrent pairings", concurrentPairings},
 		{"audit", audit}, {"settings", settings}, {"changed", changed}, {"concurrent tickets", concurrentTickets},
 		{"cancelled context", cancelledContext},
 	} {
@@ -524,6 +524,63 @@ func changed(t *testing.T, s *suite) {
 	if after := must(s.Changed(s.ctx))(s); after == before {
 		t.Error("a write does not show")
 	}
+}
+
+// madeBy: revoking somebody reaches what they made, and what that made, and
+// nobody whom they let in to stay.
+func madeBy(t *testing.T, s *suite) {
+	s.enrol(hostA, "alpha")
+	token := func(id, minter string) server.TokenRecord {
+		record := server.TokenRecord{ID: id, Name: id, Secret: hash(9), Scopes: server.AllScopes, CreatedAt: now, Minter: minter}
+		s.ok(s.CreateToken(s.ctx, record))
+		return record
+	}
+	s.same(must(s.Token(s.ctx, token("of-nobody", "").ID))(s).Minter, "")
+	token("first", "phone")
+	token("second", "first")
+	bound := server.Binding{Sessions: []server.SessionKey{{Host: hostA, ID: sessionA}}}
+	pair := func(n byte, minter string, binding server.Binding) string {
+		ticket, device, login := s.pairing(n)
+		ticket.Minter, ticket.Binding = minter, binding
+		s.ok(s.CreateTicket(s.ctx, ticket))
+		must(s.RedeemTicket(s.ctx, ticket.Secret, now, server.AllScopes, device, login))(s)
+		s.same(must(s.Device(s.ctx, device.ID))(s).Minter, minter)
+		return device.ID
+	}
+	guest, grandchild, stays, other := pair(1, "phone", bound), pair(2, "second", bound), pair(3, "phone", server.Binding{}), pair(4, "tablet", bound)
+	unused, unusedDevice, unusedLogin := s.pairing(5)
+	unused.Minter = "second"
+	s.ok(s.CreateTicket(s.ctx, unused))
+	code := server.CodeRecord{ID: "c1", Secret: hash(1), Grant: grant(server.PrincipalDevice, server.ScopeRead)}
+	code.Minter = "phone"
+	s.ok(s.CreateCode(s.ctx, code, 3))
+	s.same(must(s.Code(s.ctx, "c1"))(s), code)
+	s.ok(s.CreatePairing(s.ctx, server.PairingRecord{ID: "AAAA", Host: hostA, Scopes: server.ScopeRead, CreatedAt: now, ExpiresAt: now.Add(time.Minute)}, 2))
+	must(s.DecidePairing(s.ctx, "AAAA", now, server.PairingConfirmed, server.ScopeRead, server.Principal{Kind: server.PrincipalDevice, ID: "phone"}))(s)
+
+	at := now.Add(time.Second)
+	ended := map[string]server.PrincipalKind{}
+	for _, p := range must(s.RevokeMadeBy(s.ctx, "phone", at))(s) {
+		ended[p.ID] = p.Kind
+		if p.Name == "" {
+			t.Errorf("%s has no name", p.ID)
+		}
+	}
+	s.same(ended, map[string]server.PrincipalKind{"first": server.PrincipalToken, "second": server.PrincipalToken,
+		guest: server.PrincipalDevice, grandchild: server.PrincipalDevice})
+	for _, id := range []string{guest, grandchild} {
+		s.same(must(s.Device(s.ctx, id))(s).RevokedAt, at)
+	}
+	for _, id := range []string{stays, other} {
+		s.same(must(s.Device(s.ctx, id))(s).RevokedAt, time.Time{})
+	}
+	s.same(must(s.Token(s.ctx, "second"))(s).RevokedAt, at)
+	s.same(must(s.Token(s.ctx, "of-nobody"))(s).RevokedAt, time.Time{})
+	_, err := s.RedeemTicket(s.ctx, unused.Secret, at, server.AllScopes, unusedDevice, unusedLogin)
+	s.fails(server.CodeTicketInvalid, err)
+	s.same(must(s.LiveCodes(s.ctx, at))(s), []server.CodeRecord{})
+	s.same(must(s.Pairing(s.ctx, "AAAA"))(s).State, server.PairingCancelled)
+	s.same(len(must(s.RevokeMadeBy(s.ctx, "phone", at))(s)), 0)
 }
 
 // concurrentPairings: of many that decide one request at once, one does.

@@ -11,7 +11,7 @@ import (
 	"github.com/agent-helm/agent-helm/server"
 )
 
-const deviceColumns = "d.id, d.name, d.scopes, d.binding, d.proof, d.created_at, d.last_seen_at, d.expires_at, d.insecure, d.address, d.tailnet, d.revoked_at"
+const deviceColumns = "d.id, d.name, d.scopes, d.binding, d.proof, d.created_at, d.last_seen_at, d.expires_at, d.insecure, d.address, d.tailnet, d.revoked_at, d.minter"
 
 // keepReplaced is how long a replaced login is remembered, to notice that a
 // copy of it is used: as long as a cookie can live unused.
@@ -61,7 +61,7 @@ func scanDeviceAnd(row scanner, extra ...any) (server.DeviceRecord, error) {
 	var grant grantScan
 	var proof []byte
 	var created, seen, expires, revoked int64
-	targets := append([]any{&d.ID, &d.Name, &grant.scopes, &grant.binding, &proof, &created, &seen, &expires, &d.Insecure, &d.Address, &d.Tailnet, &revoked}, extra...)
+	targets := append([]any{&d.ID, &d.Name, &grant.scopes, &grant.binding, &proof, &created, &seen, &expires, &d.Insecure, &d.Address, &d.Tailnet, &revoked, &d.Minter}, extra...)
 	if err := row.Scan(targets...); err != nil {
 		return d, err
 	}
@@ -197,10 +197,10 @@ func insertDevice(ctx context.Context, tx *sql.Tx, d server.DeviceRecord, login 
 	if err != nil {
 		return err
 	}
-	const insert = `INSERT INTO devices (id, name, scopes, binding, proof, created_at, last_seen_at, expires_at, insecure, address, tailnet, revoked_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`
+	const insert = `INSERT INTO devices (id, name, scopes, binding, proof, created_at, last_seen_at, expires_at, insecure, address, tailnet, revoked_at, minter)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)`
 	_, err = tx.ExecContext(ctx, insert, d.ID, d.Name, d.Scopes.String(), binding, d.Proof[:], milliseconds(d.CreatedAt),
-		milliseconds(d.LastSeenAt), milliseconds(d.ExpiresAt), d.Insecure, d.Address, d.Tailnet)
+		milliseconds(d.LastSeenAt), milliseconds(d.ExpiresAt), d.Insecure, d.Address, d.Tailnet, d.Minter)
 	if err != nil {
 		return err
 	}

@@ -27,9 +27,9 @@ func (s *Store) CreateTicket(ctx context.Context, ticket server.TicketRecord) er
 		if err != nil {
 			return err
 		}
-		const insert = "INSERT INTO tickets (secret, kind, scopes, binding, created_by, created_at, expires_at, device_until) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+		const insert = "INSERT INTO tickets (secret, kind, scopes, binding, created_by, created_at, expires_at, device_until, minter) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 		_, err = tx.ExecContext(ctx, insert, ticket.Secret[:], string(ticket.Kind), ticket.Scopes.String(), binding, ticket.CreatedBy,
-			milliseconds(ticket.CreatedAt), milliseconds(ticket.ExpiresAt), milliseconds(ticket.Until))
+			milliseconds(ticket.CreatedAt), milliseconds(ticket.ExpiresAt), milliseconds(ticket.Until), ticket.Minter)
 		return err
 	})
 }
@@ -38,7 +38,7 @@ func (s *Store) CreateTicket(ctx context.Context, ticket server.TicketRecord) er
 func (s *Store) RedeemTicket(ctx context.Context, secret server.Hash, now time.Time, limit server.Scopes, device server.DeviceRecord, login server.LoginRecord) (server.TicketRecord, error) {
 	var ticket server.TicketRecord
 	err := s.write(ctx, "redeem ticket", func(tx *sql.Tx) error {
-		const query = "SELECT kind, scopes, binding, created_by, created_at, expires_at, device_until, used_at, used_by, used_from FROM tickets WHERE secret = ?"
+		const query = "SELECT kind, scopes, binding, created_by, created_at, expires_at, device_until, used_at, used_by, used_from, minter FROM tickets WHERE secret = ?"
 		var err error
 		ticket, err = scanTicket(tx.QueryRowContext(ctx, query, secret[:]))
 		switch {
@@ -55,7 +55,7 @@ func (s *Store) RedeemTicket(ctx context.Context, secret server.Hash, now time.T
 		if _, err := tx.ExecContext(ctx, update, milliseconds(now), device.Name, device.Address, secret[:]); err != nil {
 			return err
 		}
-		device.Scopes, device.Binding = ticket.Scopes.Limit(limit), ticket.Binding
+		device.Scopes, device.Binding, device.Minter = ticket.Scopes.Limit(limit), ticket.Binding, ticket.Minter
 		if !ticket.Until.IsZero() && ticket.Until.Before(device.ExpiresAt) {
 			device.ExpiresAt = ticket.Until
 		}
@@ -69,7 +69,7 @@ func scanTicket(row scanner) (server.TicketRecord, error) {
 	var t server.TicketRecord
 	var grant grantScan
 	var created, expires, until, used int64
-	if err := row.Scan(&t.Kind, &grant.scopes, &grant.binding, &t.CreatedBy, &created, &expires, &until, &used, &t.UsedBy, &t.UsedFrom); err != nil {
+	if err := row.Scan(&t.Kind, &grant.scopes, &grant.binding, &t.CreatedBy, &created, &expires, &until, &used, &t.UsedBy, &t.UsedFrom, &t.Minter); err != nil {
 		return t, err
 	}
 	t.CreatedAt, t.ExpiresAt, t.UsedAt = fromMilliseconds(created), fromMilliseconds(expires), fromMilliseconds(used)
@@ -80,7 +80,7 @@ func scanTicket(row scanner) (server.TicketRecord, error) {
 }
 
 const (
-	codeColumns = "id, secret, kind, scopes, binding, created_by, created_at, expires_at, wrong_tries, wrong_from, used_at, used_by, cancelled_at"
+	codeColumns = "id, secret, kind, scopes, binding, created_by, created_at, expires_at, wrong_tries, wrong_from, used_at, used_by, cancelled_at, minter"
 	codeIsLive  = "used_at = 0 AND cancelled_at = 0 AND expires_at > ?"
 )
 
@@ -89,7 +89,7 @@ func scanCode(row scanner) (server.CodeRecord, error) {
 	var grant grantScan
 	var secret []byte
 	var created, expires, used, cancelled int64
-	if err := row.Scan(&c.ID, &secret, &c.Kind, &grant.scopes, &grant.binding, &c.CreatedBy, &created, &expires, &c.WrongTries, &c.CancelledFrom, &used, &c.UsedBy, &cancelled); err != nil {
+	if err := row.Scan(&c.ID, &secret, &c.Kind, &grant.scopes, &grant.binding, &c.CreatedBy, &created, &expires, &c.WrongTries, &c.CancelledFrom, &used, &c.UsedBy, &cancelled, &c.Minter); err != nil {
 		return c, err
 	}
 	c.CreatedAt, c.ExpiresAt = fromMilliseconds(created), fromMilliseconds(expires)
@@ -121,9 +121,9 @@ func (s *Store) CreateCode(ctx context.Context, code server.CodeRecord, maxLive 
 		if err != nil {
 			return err
 		}
-		const insert = "INSERT INTO codes (id, secret, kind, scopes, binding, created_by, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+		const insert = "INSERT INTO codes (id, secret, kind, scopes, binding, created_by, created_at, expires_at, minter) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 		_, err = tx.ExecContext(ctx, insert, code.ID, code.Secret[:], string(code.Kind), code.Scopes.String(), binding, code.CreatedBy,
-			milliseconds(code.CreatedAt), milliseconds(code.ExpiresAt))
+			milliseconds(code.CreatedAt), milliseconds(code.ExpiresAt), code.Minter)
 		return err
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/agent-helm/agent-helm/server"
 )
 
-const tokenColumns = "id, name, secret, host_id, scopes, binding, created_by, created_at, last_used_at, expires_at, revoked_at"
+const tokenColumns = "id, name, secret, host_id, scopes, binding, created_by, created_at, last_used_at, expires_at, revoked_at, minter"
 
 func scanToken(row scanner) (server.TokenRecord, error) {
 	var t server.TokenRecord
@@ -16,7 +16,7 @@ func scanToken(row scanner) (server.TokenRecord, error) {
 	var secret []byte
 	var host sql.NullString
 	var created, used, expires, revoked int64
-	if err := row.Scan(&t.ID, &t.Name, &secret, &host, &grant.scopes, &grant.binding, &t.CreatedBy, &created, &used, &expires, &revoked); err != nil {
+	if err := row.Scan(&t.ID, &t.Name, &secret, &host, &grant.scopes, &grant.binding, &t.CreatedBy, &created, &used, &expires, &revoked, &t.Minter); err != nil {
 		return t, err
 	}
 	var err error
@@ -39,9 +39,9 @@ func insertToken(ctx context.Context, tx *sql.Tx, t server.TokenRecord) error {
 	if err != nil {
 		return err
 	}
-	const insert = "INSERT INTO tokens (" + tokenColumns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+	const insert = "INSERT INTO tokens (" + tokenColumns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 	_, err = tx.ExecContext(ctx, insert, t.ID, t.Name, t.Secret[:], sql.NullString{String: t.Host, Valid: t.Host != ""}, t.Scopes.String(),
-		binding, t.CreatedBy, milliseconds(t.CreatedAt), milliseconds(t.LastUsedAt), milliseconds(t.ExpiresAt), milliseconds(t.RevokedAt))
+		binding, t.CreatedBy, milliseconds(t.CreatedAt), milliseconds(t.LastUsedAt), milliseconds(t.ExpiresAt), milliseconds(t.RevokedAt), t.Minter)
 	switch {
 	case isUnique(err):
 		return server.Errorf(server.CodeNameTaken, "There is a token named %s already: choose another name, or revoke that one first.", t.Name)
