@@ -45,6 +45,9 @@ func Serve(t testing.TB, h http.Handler) *Network {
 	return n
 }
 
+// Client makes requests there, whatever host their address names.
+func (n *Network) Client() *http.Client { return n.client }
+
 func (n *Network) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	up, down := newHalf(), newHalf()
 	select {
