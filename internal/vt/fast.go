@@ -211,6 +211,12 @@ func (t *Terminal) fastGraphic(values []int32) bool {
 	fg, bg := t.pen.fg, t.pen.bg
 	for i := 0; i < len(values); i++ {
 		v := values[i]
+		if int(v) < len(changes) && changes[v].known {
+			c := &changes[v]
+			fg = fg&c.fgKeep | c.fgSet
+			bg = bg&c.bgKeep | c.bgSet
+			continue
+		}
 		switch {
 		case v == 0 && t.pen.ext == 0 && t.pen.link == nil:
 			fg, bg = 0, 0
@@ -230,10 +236,6 @@ func (t *Terminal) fastGraphic(values []int32) bool {
 				bg = bg&^colorMask | color
 			}
 			i += 4
-		case int(v) < len(changes) && changes[v].known:
-			c := &changes[v]
-			fg = fg&c.fgKeep | c.fgSet
-			bg = bg&c.bgKeep | c.bgSet
 		default:
 			return false
 		}

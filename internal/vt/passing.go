@@ -242,14 +242,19 @@ func (t *Terminal) passLine(l *passingLine, text []byte, runs []styleRun) {
 	if l.ascii && (len(runs) == 0 || len(runs) == 1 && runs[0].style == 0) {
 		c.data = append(append(c.data, recordPlain), text...)
 	} else {
-		c.data = append(c.data, 0)
-		c.data = binary.AppendUvarint(c.data, uint64(l.cells))
-		c.data = binary.AppendUvarint(c.data, uint64(len(runs)))
+		dst := c.data
+		dst = append(dst, 0)
+		dst = binary.AppendUvarint(dst, uint64(l.cells))
+		dst = binary.AppendUvarint(dst, uint64(len(runs)))
 		for _, r := range runs {
-			c.data = binary.AppendUvarint(c.data, uint64(c.table.ofID(t, r.style)))
-			c.data = binary.AppendUvarint(c.data, uint64(r.cells))
+			number := c.table.ofID(t, r.style)
+			if number < 0x80 && r.cells < 0x80 {
+				dst = append(dst, byte(number), byte(r.cells))
+			} else {
+				dst = binary.AppendUvarint(binary.AppendUvarint(dst, uint64(number)), uint64(r.cells))
+			}
 		}
-		c.data = append(c.data, text...)
+		c.data = append(dst, text...)
 	}
 	c.ends = append(c.ends, uint32(len(c.data)))
 	t.scrollback.count++

@@ -125,10 +125,18 @@ func (k *styles) intern(s style) uint32 {
 // penStyle is the id of the pen's style.
 func (t *Terminal) penStyle() uint32 {
 	if t.penStale {
-		t.penID = t.styles.intern(t.pen.style())
-		t.penStale = false
+		t.findPen()
 	}
 	return t.penID
+}
+
+func (t *Terminal) findPen() {
+	t.penStale = false
+	if t.pen.fg|t.pen.bg == 0 {
+		t.penID = 0
+		return
+	}
+	t.penID = t.styles.intern(t.pen.style())
 }
 
 // eraseStyle is the id of the style of erased cells: the pen's background.

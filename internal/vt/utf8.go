@@ -1,6 +1,9 @@
 package vt
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math/bits"
+)
 
 // printableRun is the number of leading bytes 0x20 … 0x7e. It looks at eight
 // bytes at a time.
@@ -13,9 +16,9 @@ func printableRun(p []byte) int {
 	for i+8 <= len(p) {
 		v := binary.LittleEndian.Uint64(p[i:])
 		// A byte below 0x20 borrows into its high bit; 0x7f and above carry
-		// into it.
-		if ((v-0x20*ones)|(v+ones)|v)&high != 0 {
-			break
+		// into it. Only bytes behind such a one are marked wrongly.
+		if marks := ((v - 0x20*ones) | (v + ones) | v) & high; marks != 0 {
+			return i + bits.TrailingZeros64(marks)>>3
 		}
 		i += 8
 	}
