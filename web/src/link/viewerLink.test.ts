@@ -322,6 +322,33 @@ describe('ViewerLink/ends', () => {
   }
 
   for (const answer of ['signed_out', 'revoked'] as const) {
+    it(`claims nothing before the server has said why it ended a live connection: ${answer}`, async () => {
+      const { link, statuses } = setup({ access: () => Promise.resolve(answer) })
+      const closed: number[] = []
+      link.on('closed', (code) => closed.push(code))
+      link.start()
+      socket().welcome()
+      socket().end(close.unauthorized)
+      expect(link.status).toBe('reconnecting')
+      await vi.advanceTimersByTimeAsync(0)
+      expect(statuses).toEqual(['live', 'reconnecting', answer])
+      expect(closed).toEqual([close.unauthorized])
+      await vi.advanceTimersByTimeAsync(60_000)
+      expect(sockets).toHaveLength(1)
+    })
+  }
+
+  it('tries again when the server cannot say why it ended a live connection', async () => {
+    const { link } = setup()
+    link.start()
+    socket().welcome()
+    socket().end(close.unauthorized)
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect(sockets).toHaveLength(2)
+    expect(link.status).toBe('reconnecting')
+  })
+
+  for (const answer of ['signed_out', 'revoked'] as const) {
     it(`asks over HTTP why it was refused, and stops when the answer is ${answer}`, async () => {
       const { link } = setup({ access: () => Promise.resolve(answer) })
       link.start()
