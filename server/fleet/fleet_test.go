@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -720,36 +723,101 @@ func TestSubscription_binding(t *testing.T) {
 	})
 }
 
-// A new device is announced to those who could revoke it, and to nobody else.
-func TestSubscription_newDevice(t *testing.T) {
+// Every kind of event by every kind of principal (THREATS S-9): who is told is
+// written by hand, and a kind that is missing here fails the test.
+func TestSubscription_principals(t *testing.T) {
+	bound := server.Binding{Sessions: []server.SessionKey{keyA1}}
+	principals := map[string]server.Principal{
+		"owner":          {Kind: server.PrincipalDevice, ID: "owner", Scopes: server.AllScopes},
+		"the new device": {Kind: server.PrincipalDevice, ID: "new", Scopes: server.AllScopes},
+		"admin token":    {Kind: server.PrincipalToken, ID: "t", Scopes: server.AllScopes},
+		"all but admin":  {Kind: server.PrincipalDevice, ID: "some", Scopes: server.AllScopes &^ server.ScopeAdmin},
+		"reader":         {Kind: server.PrincipalDevice, ID: "reader", Scopes: server.ScopeRead},
+		"typist":         {Kind: server.PrincipalToken, ID: "typist", Scopes: server.ScopeInput},
+		"guest":          {Kind: server.PrincipalDevice, ID: "guest", Scopes: server.ScopeRead, Binding: bound},
+		"bound token":    {Kind: server.PrincipalToken, ID: "b", Scopes: server.AllScopes, Binding: bound},
+		"host":           {Kind: server.PrincipalHost, ID: "h1"},
+	}
+	everybody := []string{"owner", "the new device", "admin token", "all but admin", "reader"}
+	bounded := append(slices.Clone(everybody), "guest", "bound token")
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, newStore())
+		c, _ := connect(t, f, "h1", info(1, sessionA), info(2, sessionB))
+		connect(t, f, "h2", info(1, sessionA))
+		synctest.Wait()
 		told := map[string]*Subscription{}
-		for name, p := range map[string]server.Principal{
-			"owner":          {Kind: server.PrincipalDevice, ID: "owner", Scopes: server.AllScopes},
-			"the new device": {Kind: server.PrincipalDevice, ID: "new", Scopes: server.AllScopes},
-			"reader":         {Kind: server.PrincipalDevice, ID: "reader", Scopes: server.ScopeRead},
-			"guest":          {Kind: server.PrincipalDevice, ID: "guest", Scopes: server.AllScopes, Binding: server.Binding{Sessions: []server.SessionKey{keyA1}}},
-		} {
+		for name, p := range principals {
 			s := f.Subscribe(p)
 			defer s.Close()
 			next(t, s) // the snapshot
 			told[name] = s
 		}
-		f.AnnounceDevice(server.Device{ID: "new", Name: "Pixel"})
-		for name, s := range told {
-			events, err := s.Take()
-			if err != nil {
-				t.Fatal(err)
+		check := func(what, kind string, want []string) {
+			t.Helper()
+			time.Sleep(time.Second)
+			synctest.Wait()
+			for name, s := range told {
+				events, err := s.Take()
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := slices.ContainsFunc(events, func(e wire.Event) bool { return e.Kind == kind })
+				if got != slices.Contains(want, name) {
+					t.Errorf("%s: %s is told %v, want %v", what, name, got, !got)
+				}
 			}
-			if want := name == "owner"; (len(events) == 1) != want {
-				t.Errorf("%s is told %v", name, events)
-			} else if want && (events[0].Kind != wire.EventDevice || !strings.Contains(string(events[0].Body), `"id":"new"`)) {
-				t.Errorf("%s is told %s %s", name, events[0].Kind, events[0].Body)
+		}
+		covered := []string{wire.EventSnapshot}
+		for _, step := range []struct {
+			what, kind string
+			act        func()
+			want       []string
+		}{
+			{"a bound session", wire.EventSession, func() { print(c, 1, 0, "x") }, bounded},
+			{"another session", wire.EventSession, func() { print(c, 2, 0, "x") }, everybody},
+			{"a device", wire.EventDevice, func() { f.AnnounceDevice(server.Device{ID: "new", Name: "Pixel"}) }, []string{"owner", "admin token"}},
+			{"a request", wire.EventPairing, func() { f.AnnouncePairing(server.Pairing{ID: "K7QP"}) }, []string{"owner", "the new device", "admin token"}},
+			{"its end", wire.EventPairingRemoved, func() { f.PairingOver("K7QP") }, []string{"owner", "the new device", "admin token"}},
+			{"another host goes", wire.EventHostRemoved, func() { f.RemoveHost(t.Context(), "h2") }, everybody},
+			{"another session goes", wire.EventSessionRemoved, func() {
+				if err := c.Forgotten(t.Context(), 2); err != nil {
+					t.Fatal(err)
+				}
+			}, everybody},
+			{"a bound session goes", wire.EventSessionRemoved, func() {
+				if err := c.Forgotten(t.Context(), 1); err != nil {
+					t.Fatal(err)
+				}
+			}, bounded},
+			{"its host goes offline", wire.EventHost, func() { c.Close() }, bounded},
+		} {
+			step.act()
+			check(step.what, step.kind, step.want)
+			covered = append(covered, step.kind)
+		}
+		for _, kind := range eventKinds(t) {
+			if !slices.Contains(covered, kind) {
+				t.Errorf("the event %q is not in this test", kind)
 			}
 		}
 		closeFleet(t, f)
 	})
+}
+
+// eventKinds reads the kinds of events out of the wire's source.
+func eventKinds(t *testing.T) (kinds []string) {
+	t.Helper()
+	source, err := os.ReadFile("../../internal/wire/control.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, found := range regexp.MustCompile(`(?m)^\tEvent\w+ += "(\w+)"`).FindAllSubmatch(source, -1) {
+		kinds = append(kinds, string(found[1]))
+	}
+	if len(kinds) < 8 {
+		t.Fatalf("only %v were found", kinds)
+	}
+	return kinds
 }
 
 // Hosts, viewers and subscribers come and go at once while the fleet closes.

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -196,6 +197,82 @@ func TestRoutes_principals(t *testing.T) {
 			}
 			if len(b.fleet.calls) != before {
 				t.Errorf("%s by %s: the fleet was asked: %s", route, row.name, b.fleet.last())
+			}
+		})
+	}
+}
+
+// boundWants are the routes outside of single sessions that a principal with a
+// binding may use: they show less to it. Every other one is refused, also one
+// that is new.
+var boundWants = []string{
+	"GET /api/me", "POST /api/signout", "GET /api/hosts", "GET /api/sessions", "GET /api/search", "GET /api/events", "GET /api/ws",
+}
+
+// Whoever is bound to a session, on every route, for that session, for another
+// one, and for one of the same id on another host (THREATS S-9).
+func TestRoutes_bound_principals(t *testing.T) {
+	b := newBench(t)
+	closedFleet(b)
+	own := server.SessionKey{Host: hostA, ID: sessionA}
+	ticket, _, _, err := b.auth.InviteGuest(t.Context(), auth.Console(), own, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	binding := server.Binding{Sessions: []server.SessionKey{own}}
+	guest := b.opened(ticket)
+	for _, row := range []struct {
+		name   string
+		caller *caller
+		scopes server.Scopes
+	}{
+		{"a guest", guest, server.ScopeRead},
+		{"a bound token", b.boundToken(server.AllScopes, binding), server.AllScopes},
+		{"a bound token that may read", b.boundToken(server.ScopeRead, binding), server.ScopeRead},
+		{"a bound token that may type", b.boundToken(server.ScopeRead|server.ScopeInput, binding), server.ScopeRead | server.ScopeInput},
+	} {
+		everyRoute(t, b, func(route, method, path string, body any) {
+			if routeWants[route] == "public" || route == "POST /api/signout" {
+				return
+			}
+			if !strings.Contains(path, sessionA) {
+				got := row.caller.do(method, path, body)
+				admitted := got.Code < 400 || got.Code == http.StatusTeapot // the door to the socket, which wants a proof next
+				if admitted != slices.Contains(boundWants, route) {
+					t.Errorf("%s by %s: %d %s", route, row.name, got.Code, got.Body)
+				}
+				for _, foreign := range []string{sessionB, hostB, "twin", "beta"} {
+					if strings.Contains(got.Body.String(), foreign) {
+						t.Errorf("%s by %s tells of %s: %s", route, row.name, foreign, got.Body)
+					}
+				}
+				return
+			}
+			needed, err := server.ParseScopes(routeWants[route])
+			if err != nil {
+				t.Fatal(err)
+			}
+			// A link for a guest is for those who could let anybody in.
+			may := row.scopes.Has(needed) && route != "POST /api/sessions/{id}/guests"
+			before := len(b.fleet.calls)
+			join := "?"
+			if strings.Contains(path, "?") {
+				join = "&"
+			}
+			for _, foreign := range []string{strings.Replace(path, sessionA, sessionB, 1), path + join + "host=" + hostB} {
+				want := server.CodeUnknownSession // it does not exist for them
+				if !may {
+					want = server.CodeForbidden
+				}
+				if code := row.caller.do(method, foreign, body).problem().Code; code != want {
+					t.Errorf("%s for another session by %s: %s, want %s", route, row.name, code, want)
+				}
+			}
+			if len(b.fleet.calls) != before {
+				t.Errorf("%s for another session by %s: the fleet was asked: %s", route, row.name, b.fleet.last())
+			}
+			if got := row.caller.do(method, path, body); got.Code < 400 != may {
+				t.Errorf("%s by %s: %d %s", route, row.name, got.Code, got.Body)
 			}
 		})
 	}
