@@ -27,7 +27,9 @@ func appendLetters(dst, text []byte) []byte {
 	for i := 0; i < len(text); {
 		if b := text[i]; b < utf8.RuneSelf {
 			if b > ' ' {
-				dst = append(dst, b)
+				n := max(1, letterRun(text[i:]))
+				dst = append(dst, text[i:i+n]...)
+				i += n - 1
 			}
 			i++
 			continue
@@ -62,10 +64,17 @@ func (t *Terminal) appendCellLetters(dst []byte, cells []cell) []byte {
 	return dst
 }
 
-// appendRecordLetters appends the letters of a record's text.
-func appendRecordLetters(dst, rec []byte) []byte {
+// appendRecordLetters appends the letters of a record's text: all, or so many
+// bytes of them at least.
+func appendRecordLetters(dst, rec []byte, enough int) []byte {
 	if rec[0]&recordPlain != 0 {
-		return appendLetters(dst, rec[1:])
+		rec = rec[1:]
+		for len(dst) < enough && len(rec) > 0 {
+			n := min(len(rec), max(16, enough))
+			dst = appendLetters(dst, rec[:n])
+			rec = rec[n:]
+		}
+		return dst
 	}
 	_, rec, _ = uvarint(rec[1:], maxCells)
 	runs, rec, _ := uvarint(rec, maxCells)
@@ -73,7 +82,7 @@ func appendRecordLetters(dst, rec []byte) []byte {
 		_, n := binary.Uvarint(rec)
 		rec = rec[n:]
 	}
-	for i := 0; i < len(rec); {
+	for i := 0; i < len(rec) && len(dst) < enough; {
 		switch b := rec[i]; {
 		case b == markEmpties:
 			_, n := binary.Uvarint(rec[i+1:])
@@ -154,7 +163,7 @@ func (a *archive) key(c *chunk, i int) uint32 {
 		if rec := c.record(i); len(rec) > maxCompared {
 			c.keys[i] = keyLong
 		} else {
-			a.other = appendRecordLetters(a.other[:0], rec)
+			a.other = appendRecordLetters(a.other[:0], rec, keyLetters)
 			c.keys[i] = letterKey(a.other)
 		}
 	}
@@ -176,7 +185,7 @@ func (a *archive) lettersOf(id LineID) (letters []byte, ok bool) {
 		return nil, false
 	}
 	if len(rec) > maxKnown {
-		a.other = appendRecordLetters(a.other[:0], rec)
+		a.other = appendRecordLetters(a.other[:0], rec, maxCompared)
 		return a.other, true
 	}
 	if a.known == nil {
@@ -184,7 +193,7 @@ func (a *archive) lettersOf(id LineID) (letters []byte, ok bool) {
 	}
 	k := &a.known[id%LineID(len(a.known))]
 	if k.id != id {
-		k.id, k.letters = id, appendRecordLetters(k.letters[:0], rec)
+		k.id, k.letters = id, appendRecordLetters(k.letters[:0], rec, maxCompared)
 	}
 	return k.letters, true
 }

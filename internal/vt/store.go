@@ -110,61 +110,70 @@ func (t *Terminal) appendStyled(dst []byte, cells []cell, flags byte, table *sty
 	dst = binary.AppendUvarint(dst, uint64(len(cells)))
 	dst = t.appendRuns(dst, cells, table)
 	dst = slices.Grow(dst, len(cells))
-	for i := 0; i < len(cells); i++ {
+	for i := 0; i < len(cells); {
 		c := cells[i].withoutTag()
 		if c-0x20 <= 0x7e-0x20 {
 			dst = append(dst, byte(c))
+			i++
 			continue
 		}
-		tail := i+1 < len(cells) && cells[i+1].withoutTag() == wideTail
-		width := c.width()
-		switch {
-		case c == 0:
+		if c == 0 {
 			n := 1
 			for i+n < len(cells) && cells[i+n].withoutTag() == 0 {
 				n++
 			}
+			i += n
 			if n < 3 {
-				dst = append(dst, markEmpty)
+				dst = append(dst, 0, 0)[:len(dst)+n]
 				continue
 			}
 			dst = append(dst, markEmpties)
 			dst = binary.AppendUvarint(dst, uint64(n))
-			i += n - 1
+			continue
+		}
+		from, n := len(dst), 1
+		width := c.width()
+		if width == 2 && i+1 < len(cells) && cells[i+1].withoutTag() == wideTail {
+			n = 2
+		}
+		switch {
 		case c == wideTail:
 			dst = append(dst, markTail)
 		case c.isCluster():
 			how := byte(width)
-			if width == 2 && tail {
+			if n == 2 {
 				how |= markWithTail
-				i++
 			}
 			text := t.clusters.text[c.number()]
 			dst = append(dst, markCluster, how)
 			dst = binary.AppendUvarint(dst, uint64(len(text)))
 			dst = append(dst, text...)
-		case (width != 2 || tail) && (!t.odd || runeWidth(rune(c.number())) == width):
-			r := c.number()
-			if r < 0x800 || r >= 0x10000 {
-				dst = utf8.AppendRune(dst, rune(r))
-				if width == 2 {
-					i++
-				}
-				break
-			}
-			a, b, d := byte(0xe0|r>>12), byte(0x80|r>>6&0x3f), byte(0x80|r&0x3f)
-			dst = append(dst, a, b, d)
-			if width == 2 {
-				i++
-				// Lines are drawn with one character, and fillers are made of them.
-				for i+2 < len(cells) && cells[i+1] == cells[i-1] && cells[i+2] == cells[i] {
-					dst = append(dst, a, b, d)
-					i += 2
-				}
-			}
-		default:
+		case width == 2 && n == 1, t.odd && runeWidth(rune(c.number())) != width:
 			dst = append(dst, markRune, byte(width))
 			dst = utf8.AppendRune(dst, rune(c.number()))
+			n = 1
+		default:
+			if r := c.number(); r < 0x800 || r >= 0x10000 {
+				dst = utf8.AppendRune(dst, rune(r))
+			} else {
+				dst = append(dst, byte(0xe0|r>>12), byte(0x80|r>>6&0x3f), byte(0x80|r&0x3f))
+			}
+		}
+		// Lines are drawn with one character, and fillers are made of them.
+		i += n
+		more := 0
+		if n == 2 || width != 2 {
+			for i+more < len(cells) && cells[i+more] == cells[i+more-n] {
+				more++
+			}
+		}
+		if more >= n {
+			more /= n
+			size := len(dst) - from
+			dst = slices.Grow(dst, size*more)
+			dst = dst[:len(dst)+size*more]
+			repeatStart(dst[from:], size)
+			i += more * n
 		}
 	}
 	return dst

@@ -28,6 +28,26 @@ func printableRun(p []byte) int {
 	return i
 }
 
+// letterRun is printableRun without spaces.
+func letterRun(p []byte) int {
+	const (
+		ones = 0x0101010101010101
+		high = 0x8080808080808080
+	)
+	i := 0
+	for i+8 <= len(p) {
+		v := binary.LittleEndian.Uint64(p[i:])
+		if marks := ((v - 0x21*ones) | (v + ones) | v) & high; marks != 0 {
+			return i + bits.TrailingZeros64(marks)>>3
+		}
+		i += 8
+	}
+	for i < len(p) && p[i] > 0x20 && p[i] < 0x7f {
+		i++
+	}
+	return i
+}
+
 // decode reads one character as xterm.js's Utf8ToUtf32 does: invalid bytes, BOM
 // and surrogates are dropped.
 func decode(p []byte) (r rune, size int) {
