@@ -1,9 +1,6 @@
 package vt
 
-import (
-	"bytes"
-	"sync"
-)
+import "sync"
 
 // A LineID names a line of the archive. IDs begin at 1, grow by one and are
 // never used again.
@@ -29,18 +26,25 @@ type archive struct {
 	open    line
 	openAlt bool
 
+	// torn is a line's beginning whose rest was erased, and what waits behind it;
+	// see tear. While there is one, reprint is active.
+	torn lineStore
+
 	reprint reprint
 
 	// The rest is scratch.
-	text, letters, other []byte
-	ahead                lookahead
-	known                []knownLetters
-	before, after, stay  []place
+	text, letters, other     []byte
+	tornLetters, lineLetters []byte
+	stream                   letterStream
+	ahead                    lookahead
+	known                    []knownLetters
+	before, after, stay      []place
 }
 
 // share has the archive's records use the styles of another store.
 func (a *archive) share(styles *tables) {
 	a.store.tables, a.reprint.held.tables, a.reprint.lead.tables = styles, styles, styles
+	a.torn.tables = styles
 }
 
 func (a *archive) oldest() LineID { return a.next - LineID(a.store.len()) }
@@ -101,21 +105,6 @@ func (a *archive) flush(t *Terminal) {
 	a.dropOpen()
 }
 
-// breakOpen ends the open line where the screen no longer goes on with it. When
-// it is the beginning of a line that came back, the archive has that.
-func (a *archive) breakOpen(t *Terminal) {
-	if a.open.known != 0 {
-		a.letters = t.appendCellLetters(a.letters[:0], a.open.cells)
-		for id := a.next; id > max(a.oldest(), a.next-min(a.next, reprintInside)); id-- {
-			if line, ok := a.lettersOf(id - 1); ok && bytes.HasPrefix(line, a.letters) {
-				a.dropOpen()
-				return
-			}
-		}
-	}
-	a.flush(t)
-}
-
 // hasOpen says that there is an open line that the archive does not have.
 func (a *archive) hasOpen() bool { return len(a.open.cells) > 0 && a.open.known == 0 }
 
@@ -160,6 +149,9 @@ func (a *archive) commit(t *Terminal, cells []cell, alt bool, known uint64) {
 }
 
 func (a *archive) append(t *Terminal, cells []cell, alt bool) {
+	if !a.mend(t, cells, alt) {
+		return
+	}
 	a.store.push(t, cells, altFlag(alt))
 	a.appended()
 }
@@ -182,10 +174,18 @@ func (a *archive) appended() {
 func (a *archive) appendAll(s *lineStore) {
 	for n, c := range s.chunks {
 		for i := range c.ends {
-			if n > 0 || i >= s.head {
-				a.store.pushCopy(c.record(i), c.table)
-				a.appended()
+			if n == 0 && i < s.head {
+				continue
 			}
+			if a.torn.len() > maxTorn {
+				a.keepTorn()
+			}
+			if a.torn.len() > 0 {
+				a.torn.pushCopy(c.record(i), c.table)
+				continue
+			}
+			a.store.pushCopy(c.record(i), c.table)
+			a.appended()
 		}
 	}
 	s.reset()

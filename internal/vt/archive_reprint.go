@@ -78,12 +78,15 @@ type reprint struct {
 	held, lead lineStore
 	// lines and letters count what matched, extras the lines since the last match.
 	lines, letters, extras int
+	// leading is how many letters lead has: the end of a line, of which it is to be
+	// seen whether the archive has it.
+	leading int
 }
 
 // A place is a byte of a line's letters. lines counts those that the program
 // printed as they stand before it, misses those since that it printed otherwise,
 // and skipped those that it printed before it left lines out. It began with line
-// start.
+// start, 0 where that was within a line.
 type place struct {
 	id, start              LineID
 	at                     int
@@ -104,6 +107,18 @@ func (r *reprint) restart(with reprint) {
 	r.lead.reset()
 	with.held, with.lead, with.places = r.held, r.lead, r.places[:0]
 	*r = with
+}
+
+// stop ends comparing, but for what still waits for the next line.
+func (a *archive) stop() {
+	if a.torn.len() > 0 {
+		a.reprint.restart(reprint{active: true, budget: 1, end: a.next})
+		return
+	}
+	a.reprint.restart(reprint{})
+	if cap(a.stream.letters) > maxStream/16 {
+		a.stream = letterStream{}
+	}
 }
 
 // best is the surest place, of the archive's newest lines among equals.
@@ -196,6 +211,8 @@ func (a *archive) compare(t *Terminal, cells []cell, alt bool) {
 	letters := a.letters
 	if len(letters) == 0 {
 		switch {
+		case r.leading > 0 && r.lead.len() < maxLead:
+			r.lead.push(t, cells, altFlag(alt))
 		case r.extras > 0:
 			a.append(t, cells, alt)
 		case len(r.places) > 0:
@@ -203,6 +220,7 @@ func (a *archive) compare(t *Terminal, cells []cell, alt bool) {
 		case r.lead.len() < maxLead:
 			r.lead.push(t, cells, altFlag(alt))
 		default:
+			r.leading = 0
 			a.appendAll(&r.lead)
 			a.append(t, cells, alt)
 		}
@@ -220,7 +238,8 @@ func (a *archive) stopComparing() {
 	r := &a.reprint
 	a.appendAll(&r.held)
 	a.appendAll(&r.lead)
-	r.restart(reprint{})
+	a.keepTorn()
+	a.stop()
 }
 
 // begin looks for a reprint that begins at this line.
@@ -231,8 +250,13 @@ func (a *archive) begin(t *Terminal, cells []cell, alt bool, letters []byte) {
 		a.append(t, cells, alt)
 		return
 	}
-	if a.find(letters); len(r.places) == 0 {
-		r.first = false
+	a.find(letters)
+	a.checkLead()
+	if len(r.places) == 0 && r.first && len(letters) < partLetters && a.lead(t, cells, alt, letters) {
+		return
+	}
+	if len(r.places) == 0 {
+		r.first, r.leading = false, 0
 		a.appendAll(&r.lead)
 		a.append(t, cells, alt)
 		if r.shown > 0 {
@@ -240,16 +264,82 @@ func (a *archive) begin(t *Terminal, cells []cell, alt bool, letters []byte) {
 			r.end = a.next
 		}
 		if r.budget--; r.budget <= 0 {
-			r.restart(reprint{})
+			a.stop()
 		}
 		return
 	}
 	// Lines without letters before it belong to it.
 	r.held.reset()
 	r.held, r.lead = r.lead, r.held
-	r.again = 0
+	r.again, r.leading = 0, 0
 	r.lines, r.letters, r.extras = 0, 0, 0
 	a.matched(t, cells, alt, letters)
+}
+
+// lead holds a line of few letters back that may be the end of one whose beginning
+// the program does not print again. The next line tells: the archive says it
+// behind that. It returns false where there is such a line already.
+func (a *archive) lead(t *Terminal, cells []cell, alt bool, letters []byte) bool {
+	r := &a.reprint
+	if r.leading > 0 {
+		return false
+	}
+	r.lead.push(t, cells, altFlag(alt))
+	r.leading = len(letters)
+	return true
+}
+
+// checkLead drops the places that the letters held in front of a reprint do not
+// stand before. When that is all of them, those letters are new.
+func (a *archive) checkLead() {
+	r := &a.reprint
+	if r.leading == 0 {
+		return
+	}
+	var lead []byte
+	for i := range r.lead.len() {
+		c, k := r.lead.at(i)
+		lead = recordLetters(lead, c.record(k))
+	}
+	places := r.places[:0]
+	for _, p := range r.places {
+		if p.start > 0 && a.standsBefore(p.start, lead) {
+			places = append(places, p)
+		}
+	}
+	if len(places) > 0 {
+		r.places = places
+		return
+	}
+	r.first = false
+	a.dropLead()
+}
+
+// dropLead appends the letters held in front of a reprint that did not begin.
+func (a *archive) dropLead() {
+	if r := &a.reprint; r.leading > 0 {
+		r.leading = 0
+		a.appendAll(&r.lead)
+	}
+}
+
+// standsBefore says whether the archive's letters before a line end in these.
+func (a *archive) standsBefore(id LineID, letters []byte) bool {
+	for blank := 0; id > a.oldest() && len(letters) > 0 && blank < maxSkip; blank++ {
+		id--
+		line, ok := a.lettersOf(id)
+		if !ok {
+			return false
+		}
+		if len(line) >= len(letters) {
+			return bytes.HasSuffix(line, letters)
+		}
+		if !bytes.HasSuffix(letters, line) {
+			return false
+		}
+		letters = letters[:len(letters)-len(line)]
+	}
+	return len(letters) == 0
 }
 
 // proceed takes a line behind others that matched.
@@ -269,9 +359,11 @@ func (a *archive) proceed(t *Terminal, cells []cell, alt bool, letters []byte) {
 		case n == 0 || q.at != 0:
 		case q.id == r.end:
 			part = max(part, n)
-		case strong && n >= keyLetters:
+		case strong:
 			// The archive says something else from there on.
-			rest = max(rest, n)
+			if n >= keyLetters {
+				rest = max(rest, n)
+			}
 			if q, ok := a.skip(q, letters[n:]); ok {
 				after = addPlace(after, q)
 			}
@@ -281,13 +373,19 @@ func (a *archive) proceed(t *Terminal, cells []cell, alt bool, letters []byte) {
 	if len(after) == 0 && part > 0 && (strong || r.first && part >= partLetters) {
 		// The archive ends within the line: its rest is new.
 		a.append(t, cells[t.cellsBehind(cells, part):], alt)
-		r.restart(reprint{})
+		a.stop()
 		return
 	}
-	if len(after) == 0 && r.again > 0 && a.beginAgain(letters) {
-		a.matched(t, cells, alt, letters)
-		return
+	if len(after) == 0 && r.again > 0 {
+		if r.again == beginSoon && len(letters) < partLetters && a.lead(t, cells, alt, letters) {
+			return
+		}
+		if a.beginAgain(letters) {
+			a.matched(t, cells, alt, letters)
+			return
+		}
 	}
+	a.dropLead()
 	if len(after) == 0 && strong {
 		for _, p := range before[:min(4, len(before))] {
 			if q, ok := a.skip(p, letters); ok {
@@ -295,11 +393,12 @@ func (a *archive) proceed(t *Terminal, cells []cell, alt bool, letters []byte) {
 			}
 		}
 	}
-	if len(after) == 0 && strong && len(letters) >= partLetters && !r.nearEnd() {
-		// An earlier reprint had it more than the archive: it stands behind.
-		a.find(letters)
-		after = append(after, r.places...)
-		r.places = append(r.places[:0], before...)
+	if len(after) == 0 && strong {
+		var end int
+		if after, end = a.elsewhere(t, after, before, letters); end > 0 {
+			// Its end is what the archive goes on with: only its beginning is new.
+			a.append(t, cells[:t.wordEnd(cells, t.cellsBehind(cells, end))], alt)
+		}
 	}
 	if !strong && len(after) == 0 {
 		a.appendAll(&r.held)
@@ -337,11 +436,17 @@ func (a *archive) beginAgain(letters []byte) bool {
 	r.again--
 	before, end := append([]place(nil), r.places...), r.end
 	r.end = a.next
-	if a.find(letters); len(r.places) == 0 {
+	a.find(letters)
+	a.checkLead()
+	if len(r.places) == 0 {
 		r.places, r.end = append(r.places, before...), end
 		return false
 	}
 	r.held.reset()
+	if r.leading > 0 {
+		r.held, r.lead = r.lead, r.held
+		r.leading = 0
+	}
 	r.first, r.again = true, 0
 	r.lines, r.letters, r.extras = 0, 0, 0
 	return true
@@ -377,7 +482,7 @@ func (a *archive) matched(t *Terminal, cells []cell, alt bool, letters []byte) {
 	}
 	r.places = r.places[:0]
 	if r.first = false; r.strong() || r.budget <= 1 {
-		r.restart(reprint{})
+		a.stop()
 		return
 	}
 	r.budget--
@@ -401,7 +506,7 @@ func (a *archive) unmatched(t *Terminal, cells []cell, alt bool, n int) {
 			a.appendAll(&r.held)
 		}
 		r.held.reset()
-		r.restart(reprint{})
+		a.stop()
 	}
 }
 
@@ -419,7 +524,7 @@ func (a *archive) find(letters []byte) {
 	// A program that prints the last screen again begins within a line.
 	p := place{id: max(a.oldest(), r.end-min(r.end, reprintInside))}
 	if q, ok := a.skip(p, letters); ok {
-		q.start, q.skipped = q.id, 0
+		q.start, q.skipped = 0, 0
 		r.places = append(r.places, q)
 	}
 }

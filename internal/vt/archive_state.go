@@ -9,6 +9,7 @@ func (e *encoder) archive(n int) {
 	e.cells(a.open.cells, 0)
 	e.bool(a.openAlt)
 	e.u64(a.open.known)
+	e.stored(&a.torn, a.torn.len())
 
 	r := &a.reprint
 	e.bool(r.active)
@@ -57,8 +58,16 @@ func (d *decoder) archive() {
 	a.open.wrapped = false
 	a.openAlt = d.bool()
 	a.open.known = d.u64()
+	d.archived(d.num(maxTorn+1), func(cells []cell, alt bool) {
+		if a.limit > 0 {
+			a.torn.push(d.t, cells, altFlag(alt))
+		}
+	})
 	if d.bool() {
 		d.reprint()
+	}
+	if !a.reprint.active && !d.failed {
+		a.keepTorn()
 	}
 }
 
@@ -97,6 +106,12 @@ func (d *decoder) reprint() {
 	for _, s := range []*lineStore{&r.held, &r.lead} {
 		d.archived(d.num(min(heldLines, len(d.buf))), func(cells []cell, alt bool) { s.push(d.t, cells, altFlag(alt)) })
 	}
+	var lead []byte
+	for i := range r.lead.len() {
+		c, k := r.lead.at(i)
+		lead = recordLetters(lead, c.record(k))
+	}
+	r.leading = len(lead)
 	r.lines = d.num(1 << 30)
 	r.letters = d.num(maxReprintLetters)
 	r.extras = d.num(maxSoftExtras)

@@ -60,18 +60,24 @@ func replayCast(t testing.TB, recording []byte) *Terminal {
 	header, events := parseCast(t, recording)
 	term := New(Options{Cols: int(header["width"].(float64)), Rows: int(header["height"].(float64))})
 	for _, e := range events {
-		switch e.kind {
-		case "o":
-			term.Write([]byte(e.data))
-		case "r":
-			var cols, rows int
-			if _, err := fmt.Sscanf(e.data, "%dx%d", &cols, &rows); err != nil {
-				t.Fatalf("size %q: %v", e.data, err)
-			}
-			term.Resize(cols, rows)
-		}
+		playEvent(t, term, e)
 	}
 	return term
+}
+
+// playEvent gives a terminal what a recording's event says.
+func playEvent(t testing.TB, term *Terminal, e castEvent) {
+	t.Helper()
+	switch e.kind {
+	case "o":
+		term.Write([]byte(e.data))
+	case "r":
+		var cols, rows int
+		if _, err := fmt.Sscanf(e.data, "%dx%d", &cols, &rows); err != nil {
+			t.Fatalf("size %q: %v", e.data, err)
+		}
+		term.Resize(cols, rows)
+	}
 }
 
 func TestCast_golden(t *testing.T) {

@@ -1,6 +1,9 @@
 package vt
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // A Page is a piece of the archive, newest line first. Its JSON is what a
 // browser gets.
@@ -58,16 +61,17 @@ func (t *Terminal) Page(before LineID, max int) Page {
 	p := Page{Lines: []PageLine{}}
 	max = min(max, maxPageLines)
 	size := 0
+	var l line
 	if before == 0 || before > a.next {
 		before = a.next
-		if a.hasOpen() && max > 0 {
-			runs := t.runs(a.open.cells)
-			p.Lines = append(p.Lines, PageLine{ID: a.next, Runs: runs, Alternate: a.openAlt, Open: true})
-			size += runsSize(runs)
+		for _, n := range t.notYet() {
+			if len(p.Lines) < max {
+				p.Lines = append(p.Lines, n)
+				size += runsSize(n.Runs)
+			}
 		}
 	}
 	oldest := a.oldest()
-	var l line
 	id := before
 	for id > oldest && len(p.Lines) < max {
 		c, i := a.store.at(int(id - 1 - oldest))
@@ -83,6 +87,24 @@ func (t *Terminal) Page(before LineID, max int) Page {
 	p.More = id > oldest
 	t.sweep()
 	return p
+}
+
+// notYet are the lines above the screen that the archive does not have yet, newest
+// first.
+func (t *Terminal) notYet() []PageLine {
+	a := &t.archive
+	var lines []PageLine
+	var l line
+	a.waiting(func(c *chunk, i int) {
+		rec := c.record(i)
+		t.decodeRecord(&l, rec, c.table.list, maxCells)
+		lines = append(lines, PageLine{ID: a.next + LineID(len(lines)), Runs: t.runs(l.cells), Alternate: rec[0]&recordAlt != 0, Open: true})
+	})
+	if a.hasOpen() {
+		lines = append(lines, PageLine{ID: a.next + LineID(len(lines)), Runs: t.runs(a.open.cells), Alternate: a.openAlt, Open: true})
+	}
+	slices.Reverse(lines)
+	return lines
 }
 
 // ArchiveEnd returns the id that the next line of the archive will get.

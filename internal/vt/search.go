@@ -142,11 +142,18 @@ type searcher struct {
 	spans                []span
 }
 
-// screens searches what has not scrolled off. It returns false when the search
+// screens searches what has not scrolled off, and what waits to come into the
+// archive. It returns false when the search
 // has to stop.
 func (s *searcher) screens(lines []screenLine) bool {
 	var table styleTable
-	id := s.t.archive.next
+	type waiting struct {
+		c *chunk
+		i int
+	}
+	var above []waiting
+	s.t.archive.waiting(func(c *chunk, i int) { above = append(above, waiting{c, i}) })
+	id := s.t.archive.next + LineID(len(above))
 	for i := range lines {
 		if !lines[i].archived {
 			id++
@@ -160,6 +167,12 @@ func (s *searcher) screens(lines []screenLine) bool {
 		id--
 		s.record = s.t.appendRecord(s.record[:0], l.cells, 0, &table)
 		if !s.line(id, s.record, l) {
+			return false
+		}
+	}
+	for i := len(above) - 1; i >= 0; i-- {
+		id--
+		if w := above[i]; !s.line(id, w.c.record(w.i), nil) {
 			return false
 		}
 	}

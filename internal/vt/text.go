@@ -131,6 +131,12 @@ func (t *Terminal) renderArchive(w *textWriter, history int, s *screen) {
 		t.decodeRecord(&l, c.record(k), c.table.list, maxCells)
 		w.line(l.cells)
 	}
+	if history != 0 {
+		a.waiting(func(c *chunk, i int) {
+			t.decodeRecord(&l, c.record(i), c.table.list, maxCells)
+			w.line(l.cells)
+		})
+	}
 	if history != 0 && open {
 		w.pending = append(w.pending, a.open.cells...)
 		if !w.join || len(s.rows) == 0 || !s.row(0).wrapped || a.openAlt != (s == t.alt) {
