@@ -1,6 +1,9 @@
 package vt
 
-import "bytes"
+import (
+	"bytes"
+	"math"
+)
 
 // A line is torn when its beginning left the screen and its rest was erased: a
 // program that draws its screen again does so after every resize that rewrapped a
@@ -99,4 +102,4 @@ func (a *archive) waiting(do func(c *chunk, i int)) {
 }
 
 // recordLetters appends all the letters of a record's text.
-func recordLetters(dst, rec []byte) []byte { return appendRecordLetters(dst, rec) }
+func recordLetters(dst, rec []byte) []byte { return appendRecordLetters(dst, rec, math.MaxInt) }
