@@ -75,9 +75,10 @@ func (t *Terminal) printInRow(p []byte) int {
 	l := s.live(s.y)
 	tag := blank(t.penStyle())
 	x, n, last := s.x, 0, 0
-	// No character has more columns than bytes.
+	// No character has more columns than bytes. Room for some is made at a time:
+	// it is in vain where a control follows soon.
 	length, whole := len(l.cells), l.rest == 0 // else the rest was written out
-	l.grow(min(t.cols, x+len(p)))
+	l.grow(min(t.cols, x+min(len(p), 64)))
 	cells := l.cells[:min(t.cols, len(l.cells))]
 	for n < len(p) && x < len(cells) {
 		c := p[n]
