@@ -17,6 +17,12 @@ const screens: Record<string, string> = {
   hosts: '/hosts',
   'adding a host': '/hosts?sheet=add',
   settings: '/settings',
+  devices: '/settings/devices',
+  'devices, limited': '/settings/devices?scene=limited',
+  'a device': '/settings/devices?sheet=device&id=d2',
+  'a new token': '/settings/devices?sheet=new-token',
+  'signing out': '/settings/devices?sheet=sign-out',
+  audit: '/settings/audit',
   pairing: '/welcome?scene=unpaired',
   'a used invitation': '/watch?scene=unpaired#t=old',
 }
@@ -33,6 +39,8 @@ for (const [device, options] of Object.entries({ phone, desk })) {
           await page.emulateMedia({ reducedMotion: 'reduce' })
           await page.goto(path)
           await page.getByRole('heading').first().waitFor()
+          if (path.includes('sheet=')) await page.getByRole('dialog').waitFor()
+          await expect(page.getByRole('status', { name: /^Loading/ })).toHaveCount(0)
           const found = await new AxeBuilder({ page })
             // What programs print is theirs; xterm raises its contrast by itself.
             .exclude('.term-container')

@@ -1,13 +1,14 @@
 import { answer, api } from './client'
 import { ApiError } from './errors'
 import { saveProof } from './proof'
-import { settleSignOut } from './signOut'
+import { forgetSignOut, settleSignOut } from './signOut'
 import type { components } from './schema'
 
 /** Redeems the single-use ticket of a link and signs this browser in under name. */
 export async function redeemTicket(ticket: string, name: string): Promise<void> {
   await settleSignOut()
   const { proof } = await answer(api.POST('/api/pair', { body: { ticket, name } }))
+  forgetSignOut()
   saveProof(proof)
 }
 
@@ -16,6 +17,7 @@ export async function redeemCode(code: string, name: string): Promise<void> {
   await settleSignOut()
   const plain = code.replace(/[\s-]/g, '').toUpperCase()
   const { proof } = await answer(api.POST('/api/pair', { body: { code: plain, name } }))
+  forgetSignOut()
   saveProof(proof)
 }
 

@@ -42,8 +42,17 @@ export async function settleSignOut(): Promise<boolean> {
     const refused = error instanceof ApiError && (error.status === 401 || error.status === 403)
     if (!refused) return false
   }
-  localStorage.removeItem(storedDebt)
+  forgetSignOut()
   return true
+}
+
+/** A new pairing has replaced the cookie with which the debt could be paid; with the new one it must not be. */
+export function forgetSignOut(): void {
+  try {
+    localStorage.removeItem(storedDebt)
+  } catch {
+    // Without storage there is no debt.
+  }
 }
 
 /** Calls listener when another tab of this browser has signed out without the server. */

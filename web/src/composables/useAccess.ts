@@ -5,20 +5,20 @@ import { useLinkStore } from '@/stores/link'
 
 /**
  * Keeps the lists of devices and tokens fresh while a screen shows them: with every new device, connection and return to
- * the page. A device that may not see them asks for nothing.
+ * the page. A device that may not see them asks for nothing; what it may, the connection says.
  */
 export function useAccess(): ReturnType<typeof useAccessStore> {
   const store = useAccessStore()
   const link = useLinkStore()
   const identity = useIdentityStore()
-  const may = computed(() => identity.may('admin'))
+  const asks = computed(() => link.status === 'live' && identity.may('admin'))
 
   function refresh() {
-    if (may.value && document.visibilityState !== 'hidden') void store.load()
+    if (asks.value && document.visibilityState !== 'hidden') void store.load()
   }
 
   onMounted(refresh)
-  watch([() => link.status === 'live', may], ([live]) => live && refresh())
+  watch(asks, refresh)
   onScopeDispose(link.onEvent((event) => event.kind === 'device' && refresh()))
   document.addEventListener('visibilitychange', refresh)
   onScopeDispose(() => document.removeEventListener('visibilitychange', refresh))

@@ -3,7 +3,7 @@ import { defineStore } from 'pinia'
 import { computed, onScopeDispose, ref, watch } from 'vue'
 import { useIdentityStore } from './identity'
 import { useLinkStore } from './link'
-import { readJSON, writeJSON } from './storage'
+import { readJSON, remove, writeJSON } from './storage'
 
 /** A device that came in and that nobody on this one has looked at yet. */
 export interface Newcomer {
@@ -59,7 +59,8 @@ export const useNewcomersStore = defineStore('newcomers', () => {
 
   function save(next: Stored): void {
     stored.value = { waiting: next.waiting.slice(-mostWaiting), seen: next.seen.slice(-mostSeen) }
-    writeJSON(storedAs, stored.value)
+    if (next.waiting.length + next.seen.length > 0) writeJSON(storedAs, stored.value)
+    else remove(storedAs)
   }
 
   function announce(newcomer: Newcomer): void {

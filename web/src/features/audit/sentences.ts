@@ -113,7 +113,7 @@ const tellers: Record<string, Teller> = {
   }),
   'pairing.requested': ({ detail = '' }) => ({
     text: join('asked for a code for a new device', may(detail).replace(/^may/, 'which may')),
-    icon: 'ask',
+    icon: 'phone',
   }),
   'pairing.confirmed': ({ detail = '' }) => {
     const [host, scopes] = parts(detail)
