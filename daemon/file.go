@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // maxPrivateFile bounds the JSON files that are read whole, in bytes.
@@ -66,6 +67,23 @@ func ReadJSON(path string, v any) error {
 		return fmt.Errorf("read %s: %w", path, err)
 	}
 	return nil
+}
+
+// ReadSecret reads a secret of one line from a file of ours that nobody else can
+// open.
+func ReadSecret(path string) (string, error) {
+	if err := checkPrivateFile(path); err != nil {
+		return "", err
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", filepath.Base(path), err)
+	}
+	secret := strings.TrimSpace(string(data))
+	if secret == "" || strings.ContainsAny(secret, " \t\r\n") {
+		return "", fmt.Errorf("%s does not hold one line with a secret", path)
+	}
+	return secret, nil
 }
 
 // checkPrivateFile fails when another user owns the file at path, or could

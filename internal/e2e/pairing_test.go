@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -99,6 +101,21 @@ func TestPairing_request(t *testing.T) {
 	must(t, json.Unmarshal(code.Bytes(), &answer))
 	if scopes := redeem(t, s, answer.Code); fmt.Sprint(scopes) != "[read]" || answer.URL == "" {
 		t.Errorf("the phone may %v, at %q", scopes, answer.URL)
+	}
+
+	// Both phones are seen and revoked with a token of one's own, not with the host's.
+	admin, host := filepath.Join(t.TempDir(), "admin"), filepath.Join(t.TempDir(), "host")
+	must(t, os.WriteFile(admin, []byte(s.Token+"\n"), 0o600))
+	must(t, os.WriteFile(host, []byte(hostToken(t, s)+"\n"), 0o600))
+	if out := s.mustHelm("devices", "ls", "--token-file", admin); strings.Count(out, "phone") != 2 {
+		t.Errorf("devices: %s", out)
+	}
+	if out, err := s.Helm("devices", "ls", "--token-file", host); err == nil {
+		t.Errorf("the host's token lists %s", out)
+	}
+	s.mustHelm("clients", "revoke-all", "--yes", "--token-file", admin)
+	if out := s.mustHelm("devices", "ls", "--json", "--token-file", admin); strings.TrimSpace(out) != "[]" {
+		t.Errorf("devices after all were revoked: %s", out)
 	}
 
 	// The command is killed: its request goes with it, and makes nothing.

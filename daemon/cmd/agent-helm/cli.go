@@ -31,11 +31,12 @@ type commands struct {
 	Resume resumeCommand `cmd:"" group:"sessions" help:"Start an ended session's program again."`
 	Forget forgetCommand `cmd:"" group:"sessions" help:"Remove ended sessions and their logs."`
 
-	Pair   pairCommand   `cmd:"" group:"server" aliases:"join" help:"Pair this host with a server."`
-	Daemon daemonCommand `cmd:"" group:"server" help:"Link this host to its server."`
-	Policy policyCommand `cmd:"" group:"server" help:"Show what the server may do on this host."`
-	Lock   lockCommand   `cmd:"" group:"server" help:"Let the server only watch, at once."`
-	Unlock unlockCommand `cmd:"" group:"server" help:"Undo lock."`
+	Pair    pairCommand    `cmd:"" group:"server" aliases:"join" help:"Pair this host with a server."`
+	Devices devicesCommand `cmd:"" group:"server" aliases:"clients" help:"List and revoke the browsers that are paired with the server."`
+	Daemon  daemonCommand  `cmd:"" group:"server" help:"Link this host to its server."`
+	Policy  policyCommand  `cmd:"" group:"server" help:"Show what the server may do on this host."`
+	Lock    lockCommand    `cmd:"" group:"server" help:"Let the server only watch, at once."`
+	Unlock  unlockCommand  `cmd:"" group:"server" help:"Undo lock."`
 
 	Doctor     doctorCommand     `cmd:"" group:"other" help:"Check this installation and say what to mend."`
 	Version    versionCommand    `cmd:"" group:"other" help:"Print the version."`

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -120,8 +121,13 @@ func waitUntil(t testing.TB, done func() bool) {
 	}
 }
 
-// register plays the server's side of pairing.
+// register plays the server's side of pairing, and of devices for whoever has
+// the token "ah_admin".
 func register(w http.ResponseWriter, r *http.Request) {
+	if strings.HasPrefix(r.URL.Path, "/api/devices") {
+		devices(w, r)
+		return
+	}
 	var body struct{ Code, Name string }
 	if r.URL.Path != "/api/hosts/register" || json.NewDecoder(r.Body).Decode(&body) != nil {
 		http.NotFound(w, r)
@@ -135,6 +141,26 @@ func register(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(map[string]string{"host_id": "h1", "name": body.Name, "token": "ah_pub_secret"})
+}
+
+func devices(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Authorization") != "Bearer ah_admin" {
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = w.Write([]byte(`{"title":"Forbidden","detail":"this needs the scope admin","code":"forbidden"}`))
+		return
+	}
+	switch r.Method + " " + r.URL.Path {
+	case "GET /api/devices":
+		_, _ = w.Write([]byte(`{"items":[{"id":"d1","name":"Pixel","scopes":["read"],"created_ms":7200000,"last_seen_ms":60000,"address":"192.0.2.7"},` +
+			`{"id":"d2","name":"old \u001b[31mphone\u202e","scopes":["admin"],"sessions":[{"host":"h","id":"s"}]},{"id":"d3","name":"Pixel","scopes":["read"]}]}`))
+	case "DELETE /api/devices/d1":
+		w.WriteHeader(http.StatusNoContent)
+	case "POST /api/devices/revoke":
+		_, _ = w.Write([]byte(`{"revoked":3}`))
+	default:
+		http.NotFound(w, r)
+	}
 }
 
 // scriptCode is "code N program …": the program exits with that code.
