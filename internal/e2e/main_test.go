@@ -53,6 +53,9 @@ func runProgram(name string) {
 			fmt.Printf("line %08d\r\n", i)
 			time.Sleep(interval)
 		}
+	case "intruder":
+		// intruder LIST: makes the attempts of a list, as another user.
+		intrude(args[0])
 	case "record":
 		// record LEDGER: says ready, writes every byte it reads to LEDGER.
 		rawMode()
