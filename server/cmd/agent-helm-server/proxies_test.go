@@ -353,7 +353,8 @@ func TestProxy_nginx(t *testing.T) {
 }
 
 // Nginx Proxy Manager writes the server block itself and puts what stands under
-// Advanced into it.
+// Advanced into it, below settings of its own: short timeouts, no compression
+// towards the server, and what Websockets Support and Force SSL add.
 func TestProxy_nginx_proxy_manager(t *testing.T) {
 	dir := shortDir(t)
 	writeCertificate(t, dir, time.Now())
@@ -364,8 +365,12 @@ func TestProxy_nginx_proxy_manager(t *testing.T) {
     listen 127.0.0.1:%s ssl http2;
     server_name helm.example;
     ssl_certificate %s/cert.pem; ssl_certificate_key %[2]s/key.pem;
+    if ($scheme = "http") { return 301 https://$host$request_uri; }
+    proxy_set_header Upgrade $http_upgrade;
+    proxy_set_header Connection $http_connection;
 %s}`, port, dir, advanced)
-	start(t, dir, "nginx", "-p", dir, "-c", nginxConfig(t, dir, block))
+	own := "gzip on; proxy_read_timeout 90s; proxy_send_timeout 90s; proxy_http_version 1.1; proxy_set_header Accept-Encoding \"\"; proxy_set_header X-Forwarded-Scheme $scheme;\n"
+	start(t, dir, "nginx", "-p", dir, "-c", nginxConfig(t, dir, own+block))
 	s := serveFor(t, dir, "--proxy-socket", dir+"/helm.sock")
 	throughProxy(t, port, readFile(t, dir+"/cert.pem")).works(s)
 }
