@@ -443,6 +443,7 @@ func (t *Terminal) eraseRows(from, to int, respectProtect bool) {
 			l := s.row(y)
 			t.eraseUnprotected(l, 0, l.length(t.cols), fill)
 			l.wrapped = false
+			l.known = 0
 		}
 		return
 	}
