@@ -258,6 +258,45 @@ func TestPairWithCode_guessing(t *testing.T) {
 	})
 }
 
+// The numbers of S-16: whoever has any number of addresses and all of a code's
+// life gets ten guesses at three live codes, which is one chance in 29 million.
+func TestPairWithCode_brute_force(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		for range MaxLiveCodes {
+			b.code(server.PrincipalDevice)
+		}
+		before := len(b.actions())
+		compared, whileLive := 0, 0
+		for begin := time.Now(); time.Since(begin) < CodeLifetime; time.Sleep(100 * time.Millisecond) {
+			for n := range 3 {
+				live, err := b.store.LiveCodes(t.Context(), time.Now())
+				b.ok(err)
+				_, err = b.PairWithCode(t.Context(), "222222", from(fmt.Sprintf("198.%d.%d.%d", 18+n, compared/256%256, compared%256)))
+				switch server.CodeOf(err) {
+				case server.CodePairCode:
+					compared++
+					if len(live) > 0 {
+						whileLive++
+					}
+				case server.CodeTooManyTries:
+				default:
+					t.Fatalf("a guess ended with %v", err)
+				}
+			}
+		}
+		if whileLive != wrongCodeLimit {
+			t.Errorf("%d guesses met a live code, want %d", whileLive, wrongCodeLimit)
+		}
+		if most := triesInAll * int(CodeLifetime/triesWindow); compared > most {
+			t.Errorf("%d guesses were compared, want at most %d", compared, most)
+		}
+		if lines := len(b.actions()) - before; lines > compared+1 {
+			t.Errorf("%d audit lines for %d guesses", lines, compared)
+		}
+	})
+}
+
 func TestLimiter_in_all(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := limiter[netip.Prefix]{each: triesPerAddress, inAll: triesInAll, window: triesWindow}
