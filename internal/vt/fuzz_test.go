@@ -75,6 +75,12 @@ func FuzzWrite(f *testing.F) {
 		if d := a.Diff(c); d != "" {
 			t.Fatalf("%q restored: %s", input, d)
 		}
+		if !bytes.Equal(a.State(-1), c.State(-1)) {
+			t.Fatalf("%q restored: the states differ", input)
+		}
+		if _, err := Restore(a.State(int(cut % 11))); err != nil {
+			t.Fatalf("%q, without all of the history: %v", input, err)
+		}
 		repaint := a.Repaint()
 		if len(repaint) > maxRepaint {
 			t.Fatalf("repaint of %d bytes", len(repaint))

@@ -299,7 +299,8 @@ func (d *decoder) screen(s *screen, shown bool) {
 	}
 	s.tabs[len(s.tabs)-1] &= 1<<(maxSize%64+1) - 1
 	s.savedX = d.num(1 << 30)
-	s.savedY = d.num(1 << 30)
+	savedY := d.bounded(1 << 31)
+	s.savedY = int(int64(savedY>>1) ^ -int64(savedY&1))
 	s.savedFg = d.u32()
 	s.savedBg = d.u32()
 	if !validColor(s.savedFg) || !validColor(s.savedBg) || s.savedBg&0x80000000 != 0 {

@@ -22,9 +22,10 @@ import (
 // Version 1, 2026-11-30: first.
 // Version 2, 2026-11-30: marks of rows taken back, reprints by letters.
 // Version 3, 2026-11-30: the effort not paid for.
+// Version 4, 2026-12-01: torn lines, saved rows below 0.
 const (
 	stateMagic   = "AHVT"
-	stateVersion = 3
+	stateVersion = 4
 	// maxStateStyles bounds the table; a state with more styles than any
 	// screen shows writes the rest as the default style.
 	maxStateStyles = 1 << 17
@@ -236,7 +237,8 @@ func (e *encoder) screen(s *screen) {
 		e.u64(w)
 	}
 	e.num(s.savedX)
-	e.num(s.savedY)
+	// xterm.js lets it fall below 0 when lines above it need fewer rows.
+	e.u64(uint64(s.savedY)<<1 ^ uint64(int64(s.savedY)>>63))
 	e.u32(s.savedFg)
 	e.u32(s.savedBg)
 	e.byte(byte(s.savedCharset))
