@@ -453,7 +453,7 @@ func (t *Terminal) eraseRows(from, to int, respectProtect bool) {
 	}
 	for y := from; y < to; y++ {
 		l := s.peek(y)
-		if l.seq == s.seq && l.rest == fill && len(l.cells) == 0 && !l.wrapped && l.until == t.cols {
+		if l.seq == s.seq && l.rest == fill && len(l.cells) == 0 && !l.wrapped && l.until == t.cols && l.known == 0 {
 			continue
 		}
 		l.fill(fill, t.cols)
