@@ -17,10 +17,10 @@ import (
 
 // askForCode starts agent-helm pair on the host and waits until its request
 // waits for a decision.
-func askForCode(t *testing.T, s *Stack, args ...string) (command *exec.Cmd, id string, code *bytes.Buffer) {
+func askForCode(t *testing.T, s *Stack, args ...string) (command *exec.Cmd, id string, code *lockedBuffer) {
 	t.Helper()
 	command = s.HelmCommand(append([]string{"pair"}, args...)...)
-	code = &bytes.Buffer{}
+	code = &lockedBuffer{}
 	command.Stdout = code
 	said, err := command.StderrPipe()
 	must(t, err)
@@ -77,7 +77,7 @@ func TestPairing_request(t *testing.T) {
 	if !strings.Contains(requests, `"id": "`+id+`"`) || !strings.Contains(requests, `"name": "e2e-host"`) {
 		t.Errorf("the console sees %s", requests)
 	}
-	if got := codes(); got != before || code.Len() > 0 {
+	if got := codes(); got != before || code.String() != "" {
 		t.Fatalf("%d codes were made before anybody confirmed", got-before)
 	}
 	s.mustServer("pair", "--data", s.dataDir(), "--confirm", strings.ToLower(id))
@@ -98,7 +98,7 @@ func TestPairing_request(t *testing.T) {
 	must(t, err)
 	must(t, command.Wait())
 	var answer struct{ Code, URL string }
-	must(t, json.Unmarshal(code.Bytes(), &answer))
+	must(t, json.Unmarshal([]byte(code.String()), &answer))
 	if scopes := redeem(t, s, answer.Code); fmt.Sprint(scopes) != "[read]" || answer.URL == "" {
 		t.Errorf("the phone may %v, at %q", scopes, answer.URL)
 	}

@@ -268,7 +268,7 @@ func TestPairWithCode_brute_force(t *testing.T) {
 		}
 		before := len(b.actions())
 		compared, whileLive := 0, 0
-		for begin := time.Now(); time.Since(begin) < CodeLifetime; time.Sleep(100 * time.Millisecond) {
+		for begin := time.Now(); time.Since(begin) < CodeLifetime; time.Sleep(500 * time.Millisecond) {
 			for n := range 3 {
 				live, err := b.store.LiveCodes(t.Context(), time.Now())
 				b.ok(err)
