@@ -28,7 +28,16 @@ export { inviteGuest, type GuestLink } from './guests'
 export { whoAmI, type Me } from './me'
 export { confirmPairing, denyPairing, listPairings, type Pairing } from './pairings'
 export { loadProof, saveProof } from './proof'
-export { onSignOutElsewhere, oweSignOut, owesSignOut, settleSignOut, signOut, storedDebt } from './signOut'
+export {
+  onSignOutElsewhere,
+  outcomeOf,
+  oweSignOut,
+  owesSignOut,
+  settleSignOut,
+  signOut,
+  storedDebt,
+  type SignOutOutcome,
+} from './signOut'
 export {
   forgetSession,
   renameSession,

@@ -32,18 +32,30 @@ export function oweSignOut(): void {
   }
 }
 
-/** Tells the server what it is owed, if anything. Answers whether nothing is owed any more. */
-export async function settleSignOut(): Promise<boolean> {
-  if (!owesSignOut()) return true
+/**
+ * What became of a signing out: the server knows; it is told later; or it is not told at all, because over plain HTTP the
+ * cookie alone proves nothing and what goes with it was deleted. Nobody can use that device, but it stays in the list.
+ */
+export type SignOutOutcome = 'told' | 'owed' | 'listed'
+
+export function outcomeOf(error: unknown): SignOutOutcome {
+  if (!(error instanceof ApiError)) return 'owed'
+  // Whom the server does not know it does not list.
+  if (error.status === 401) return 'told'
+  return error.status === 403 ? 'listed' : 'owed'
+}
+
+/** Tells the server what it is owed, if anything. */
+export async function settleSignOut(): Promise<SignOutOutcome> {
+  if (!owesSignOut()) return 'told'
+  let outcome: SignOutOutcome = 'told'
   try {
     await signOut()
   } catch (error) {
-    // A server that refuses the credential has nothing left to end with it.
-    const refused = error instanceof ApiError && (error.status === 401 || error.status === 403)
-    if (!refused) return false
+    outcome = outcomeOf(error)
   }
-  forgetSignOut()
-  return true
+  if (outcome !== 'owed') forgetSignOut()
+  return outcome
 }
 
 /** A new pairing has replaced the cookie with which the debt could be paid; with the new one it must not be. */

@@ -52,7 +52,7 @@ describe('signing out', () => {
     useDraftsStore().set('h/s', 'half a thought')
     localStorage.setItem('agent-helm.proof', 'secret')
     expect(useDraftsStore().unsent()).toEqual(['h/s'])
-    expect(await useAccessStore().signOutAndWipe()).toBe(true)
+    expect(await useAccessStore().signOutAndWipe()).toBe('told')
     expect(localStorage.length).toBe(0)
     expect(useDraftsStore().text('h/s')).toBe('')
     expect(useIdentityStore().ended).toBe('signed_out')
@@ -60,7 +60,7 @@ describe('signing out', () => {
 
   it('owes the server what it could not be told, and lets the cookie be used for nothing else', async () => {
     useDraftsStore().set('h/s', 'half a thought')
-    expect(await useAccessStore().signOutAndWipe()).toBe(false)
+    expect(await useAccessStore().signOutAndWipe()).toBe('owed')
     expect(Object.keys(localStorage)).toEqual([storedDebt])
     expect(useIdentityStore().ended).toBe('left_untold')
 
@@ -79,7 +79,16 @@ describe('signing out', () => {
 
   it('takes a refusal for an answer: there is nothing left to end', async () => {
     answers['/signout'] = status(401, 'revoked')
-    expect(await useAccessStore().signOutAndWipe()).toBe(true)
+    expect(await useAccessStore().signOutAndWipe()).toBe('told')
+    expect(localStorage.length).toBe(0)
+  })
+
+  it('says that the server still lists what can prove itself no more', async () => {
+    localStorage.setItem(storedDebt, '1')
+    answers['/signout'] = status(403, 'proof_required')
+    useLinkStore().start()
+    expect(useIdentityStore().ended).toBe('left_untold')
+    await vi.waitFor(() => expect(useIdentityStore().ended).toBe('left_listed'))
     expect(localStorage.length).toBe(0)
   })
 

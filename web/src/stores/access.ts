@@ -11,6 +11,7 @@ import {
   storedDebt,
   type Device,
   type NewToken,
+  type SignOutOutcome,
   type Token,
   type TokenOptions,
 } from '@/api'
@@ -122,14 +123,14 @@ export const useAccessStore = defineStore('access', () => {
 
   /**
    * Ends this device's access and removes everything that the app put into this browser. Without the server only the
-   * second happens now. Answers whether the server knows.
+   * second happens now.
    */
-  async function signOutAndWipe(): Promise<boolean> {
-    const told = await link.signOutAnyway()
+  async function signOutAndWipe(): Promise<SignOutOutcome> {
+    const outcome = await link.signOutAnyway()
     // The other stores write down their emptied state first.
     await nextTick()
     await wipeBrowser(storedDebt)
-    return told
+    return outcome
   }
 
   watch(

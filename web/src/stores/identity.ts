@@ -23,7 +23,10 @@ interface Pairing {
 }
 
 /** Why this browser is nobody to the server. */
-export type Ended = 'never_paired' | 'signed_out' | 'left_untold' | 'expired' | 'revoked' | 'guest_over'
+export type Ended =
+  'never_paired' | 'signed_out' | 'left_untold' | 'left_listed' | 'expired' | 'revoked' | 'guest_over'
+
+const leaving = { told: 'signed_out', owed: 'left_untold', listed: 'left_listed' } as const
 
 const storedAs = 'agent-helm.pairing'
 /** Clocks of server and browser drift apart by less than this until a pairing ends, in ms. */
@@ -77,7 +80,7 @@ export const useIdentityStore = defineStore('identity', () => {
 
   const ended = computed<Ended | null>(() => {
     if (link.status !== 'signed_out' && link.status !== 'revoked') return null
-    if (link.left) return link.owed ? 'left_untold' : 'signed_out'
+    if (link.left) return leaving[link.signedOut]
     const was = pairing.value
     const overdue = was?.endsAt != null && was.endsAt <= Date.now() + slack
     if (was?.guest && (link.status === 'signed_out' || overdue)) return 'guest_over'

@@ -3,15 +3,16 @@ import {
   codeState,
   createCode,
   listDevices,
-  ApiError,
   loadProof,
   onSignOutElsewhere,
+  outcomeOf,
   oweSignOut,
   owesSignOut,
   revokeDevice,
   saveProof,
   settleSignOut,
   signOut as endSession,
+  type SignOutOutcome,
 } from '@/api'
 import { ViewerLink, type Attachment, type LinkEvent, type LinkStatus } from '@/link'
 import { close, sessionKey } from '@/wire'
@@ -50,8 +51,8 @@ export const useLinkStore = defineStore('link', () => {
   const me = shallowRef<{ device: string; scopes: string[] } | null>(null)
   /** Whether this device signed out by itself, on purpose. */
   const left = ref(false)
-  /** It did so while the server could not be told, which still lists it. */
-  const owed = ref(owesSignOut())
+  /** What the server knows of that. */
+  const signedOut = ref<SignOutOutcome>('told')
   /** Why the server ended the last connection, where a person can do something with that; null while one is up. */
   const closedWith = ref<CloseReason | null>(null)
   /** The last fault that the server explained. */
@@ -79,7 +80,9 @@ export const useLinkStore = defineStore('link', () => {
   link.on('problem', (fault) => (problem.value = fault))
   const listeners = new AbortController()
   onSignOutElsewhere(stayOut, listeners.signal)
-  window.addEventListener('online', () => owed.value && void settle(), { signal: listeners.signal })
+  window.addEventListener('online', () => signedOut.value === 'owed' && void settle(), {
+    signal: listeners.signal,
+  })
   onScopeDispose(() => {
     listeners.abort()
     link.dispose()
@@ -88,26 +91,25 @@ export const useLinkStore = defineStore('link', () => {
   /** Connects, and stays connected until signOut. A browser that owes the server its signing out does only that. */
   function start(): void {
     if (owesSignOut()) return stayOut()
-    owed.value = false
     link.start()
   }
 
   /** Ends everything here; the cookie that remains is used for nothing but telling the server. */
   function stayOut(): void {
     drafts.wipe()
-    leave()
+    leave('owed')
     void settle()
   }
 
   async function settle(): Promise<void> {
-    owed.value = !(await settleSignOut())
+    signedOut.value = await settleSignOut()
   }
 
-  function leave(): void {
+  function leave(outcome: SignOutOutcome): void {
     saveProof('')
     me.value = null
     left.value = true
-    owed.value = owesSignOut()
+    signedOut.value = outcome
     link.stop('signed_out')
   }
 
@@ -119,23 +121,24 @@ export const useLinkStore = defineStore('link', () => {
   /** Ends this device's access on the server, then here. Fails when the server cannot be told. */
   async function signOut(): Promise<void> {
     await endSession()
-    leave()
+    leave('told')
   }
 
   /**
    * Ends this device's access here whether or not the server can be told; what it could not be told it is told later.
-   * Everything unsent is forgotten. Answers whether the server knows.
+   * Everything unsent is forgotten.
    */
-  async function signOutAnyway(): Promise<boolean> {
+  async function signOutAnyway(): Promise<SignOutOutcome> {
+    let outcome: SignOutOutcome = 'told'
     try {
       await endSession()
     } catch (error) {
-      // Whom the server does not know it does not list.
-      if (!(error instanceof ApiError) || error.status !== 401) oweSignOut()
+      outcome = outcomeOf(error)
     }
+    if (outcome === 'owed') oweSignOut()
     drafts.wipe()
-    leave()
-    return !owed.value
+    leave(outcome)
+    return outcome
   }
 
   /** Opens a session; what its input hands back goes to the drafts. The caller disposes it. */
@@ -158,7 +161,7 @@ export const useLinkStore = defineStore('link', () => {
     insecure,
     me,
     left,
-    owed,
+    signedOut,
     closedWith,
     problem,
     start,

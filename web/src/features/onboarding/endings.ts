@@ -39,7 +39,12 @@ export function endingOf(
     case 'left_untold':
       return {
         title: 'You signed out here',
-        text: 'The server could not be reached and still lists this device. It is told as soon as this app has a connection; until then the browser’s cookie is good, so end its access on another device if this one is out of your hands.',
+        text: 'The server could not be reached and still lists this device. It is told when this app next has a connection. Until then the browser keeps its cookie: if this device is out of your hands, end its access on another one.',
+      }
+    case 'left_listed':
+      return {
+        title: 'You signed out here',
+        text: 'The server still lists this device. Nobody can use it any more: over plain HTTP a sign-in takes what was deleted here. End its access on another device to take it off the list.',
       }
     case 'signed_out':
       return { title: 'You signed out', text: 'Pair this device again whenever you want it back.' }
