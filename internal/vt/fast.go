@@ -108,7 +108,7 @@ func (t *Terminal) printInRow(p []byte) int {
 		x, n, last = x+width, n+size, width
 	}
 	if whole {
-		l.cells = l.cells[:max(length, x)]
+		l.cells = l.cells[:max(length, min(x, len(cells)))] // x may be beyond the edge
 	}
 	if n == 0 {
 		return 0
