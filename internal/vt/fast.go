@@ -27,7 +27,15 @@ func (t *Terminal) ground() {
 			t.lastWidth = 0
 			t.cur.x = 0
 		case c == 0x1b:
-			if len(p) < 3 || p[1] != '[' || !t.fastCSI(p) {
+			if len(p) < 3 || p[1] != '[' {
+				return
+			}
+			if n := t.shortGraphic(p); n > 0 {
+				t.rest = p[n:]
+				t.inRun = false
+				t.lastWidth = 0
+				t.boundStyles()
+			} else if !t.fastCSI(p) {
 				return
 			}
 		case c < 0xc0 || !t.printText(p):
@@ -177,7 +185,7 @@ type change struct {
 }
 
 // changes are those of the parameters that do nothing else.
-var changes = func() (table [108]change) {
+var changes = func() (table [256]change) {
 	set := func(n int, fgClear, fgSet, bgClear, bgSet uint32) {
 		table[n] = change{true, ^fgClear, fgSet, ^bgClear, bgSet}
 	}
@@ -205,6 +213,39 @@ var changes = func() (table [108]change) {
 	}
 	return table
 }()
+
+// shortGraphic is fastGraphic for a CSI sequence, at the start of p, of one
+// parameter below 100. It says how long the sequence is, 0 for others.
+func (t *Terminal) shortGraphic(p []byte) int {
+	if len(p) < 5 {
+		return 0
+	}
+	v, n := p[2]-'0', 4
+	if d := p[3] - '0'; p[3] != 'm' {
+		if d > 9 || p[4] != 'm' {
+			return 0
+		}
+		v, n = v*10+d, 5
+	}
+	switch {
+	case p[2]-'0' > 9:
+		return 0
+	case v == 0:
+		if t.pen.ext != 0 || t.pen.link != nil {
+			return 0
+		}
+		t.pen.fg, t.pen.bg = 0, 0
+	default:
+		c := &changes[v]
+		if !c.known {
+			return 0
+		}
+		t.pen.fg = t.pen.fg&c.fgKeep | c.fgSet
+		t.pen.bg = t.pen.bg&c.bgKeep | c.bgSet
+	}
+	t.penStale = true
+	return n
+}
 
 // fastGraphic is selectGraphic for the parameters that programs use all day. It
 // returns false, and has done nothing, where another one is among them.

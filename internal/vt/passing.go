@@ -208,6 +208,9 @@ func (t *Terminal) graphicAhead(p []byte) int {
 	if len(p) < 3 || p[1] != '[' || len(t.styles.list) > t.styles.limit {
 		return 0
 	}
+	if n := t.shortGraphic(p); n > 0 {
+		return n
+	}
 	var values [8]int32
 	n, v := 0, int32(0)
 	for i, c := range p[2:] {

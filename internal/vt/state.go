@@ -163,6 +163,9 @@ func (e *encoder) state(history int) {
 	e.bool(t.inRun)
 
 	ps := &t.parser
+	if ps.state == stGround {
+		ps.clear() // what the last sequence was says nothing, and not all are kept
+	}
 	e.byte(byte(ps.state))
 	e.u32(ps.collect)
 	e.num(ps.params.n)

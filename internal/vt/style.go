@@ -104,7 +104,7 @@ func (k *styles) intern(s style) uint32 {
 	if s == (style{}) {
 		return 0
 	}
-	slot := &k.recent[(s.fg*0x9e3779b1^s.bg*0x85ebca77^s.ext*0xc2b2ae3d)>>23]
+	slot := &k.recent[recentSlot(s.fg, s.bg, s.ext)]
 	if int(*slot) < len(k.list) && k.list[*slot] == s {
 		return *slot
 	}
@@ -136,7 +136,22 @@ func (t *Terminal) findPen() {
 		t.penID = 0
 		return
 	}
+	if t.pen.bg&bgExtended == 0 {
+		// Without link and underline, most are among the recent ones.
+		k := &t.styles
+		if id := k.recent[recentSlot(t.pen.fg, t.pen.bg, 0)]; int(id) < len(k.list) {
+			if s := &k.list[id]; s.fg == t.pen.fg && s.bg == t.pen.bg {
+				t.penID = id
+				return
+			}
+		}
+	}
 	t.penID = t.styles.intern(t.pen.style())
+}
+
+// recentSlot is a style's place among the recent ones.
+func recentSlot(fg, bg, ext uint32) uint32 {
+	return (fg*0x9e3779b1 ^ bg*0x85ebca77 ^ ext*0xc2b2ae3d) >> 23
 }
 
 // eraseStyle is the id of the style of erased cells: the pen's background.
