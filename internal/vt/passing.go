@@ -257,7 +257,8 @@ func (t *Terminal) passLine(l *passingLine, text []byte, runs []styleRun) {
 				dst = binary.AppendUvarint(binary.AppendUvarint(dst, uint64(number)), uint64(r.cells))
 			}
 		}
-		c.data = append(dst, text...)
+		dst = append(dst, text...)
+		c.data = dst
 	}
 	c.ends = append(c.ends, uint32(len(c.data)))
 	t.scrollback.count++

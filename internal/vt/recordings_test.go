@@ -71,21 +71,6 @@ func transcriptMarkers(t *testing.T, name string) []string {
 	return out
 }
 
-// play shows a recording; after, where there is one, is called behind every
-// output and resize, and may go on with another terminal.
-func playRecording(t *testing.T, cast []byte, after func(e castEvent, term *Terminal) *Terminal) *Terminal {
-	t.Helper()
-	header, events := parseCast(t, cast)
-	term := New(Options{Cols: int(header["width"].(float64)), Rows: int(header["height"].(float64))})
-	for _, e := range events {
-		playEvent(t, term, e)
-		if after != nil {
-			term = after(e, term)
-		}
-	}
-	return term
-}
-
 // departures says in which order markers first left the main screen: which step
 // that was, and how many had done so before. It goes by the scrollback, which is
 // xterm.js's, looked at after every line that is printed.

@@ -102,6 +102,10 @@ var HostileList = []Hostile{
 	{"string without end", "\x1b]52;c;", "QUJD"},
 	{"queries", "", "\x1b[c\x1b[6n\x1b[5n"},
 	{"invalid UTF-8", "", "\xc3\xe2\x82\xf0\x9f\x98\xff"},
+	{"a character beyond ASCII before every control", "", "\u00e9\r"},
+	{"lines in a colour of their own", "", "\x1b[38;2;1;2;%dmx\x1b[m\r\n"},
+	{"many lines with a tab in the last", "", strings.Repeat("x\r\n", 1500) + "\t"},
+	{"a box of clusters, scrolled", "", "e\u0301\x1b[9999b\r\n"},
 	{"soft reset", "", "\x1b[!p"},
 	{"charsets", "", "\x1b(0q\x1b(B\x0e\x0f"},
 }
