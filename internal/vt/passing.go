@@ -21,7 +21,7 @@ const minPassing = 4 << 10
 // A passingLine is a line that was read ahead.
 type passingLine struct {
 	// end is where the next line begins in the input, text where this one's text
-	// ends in passing.text, and runs where its runs end in passing.runs.
+	// ends in its passage's text, and runs where its runs end there.
 	end, text, runs int32
 	cells           int32
 	// fg and bg are the pen's behind the line.
@@ -62,7 +62,7 @@ func (p *passage) giveBack() {
 type passing struct {
 	// again is how many bytes must be consumed before looking is worth it again.
 	again uint64
-	// lines counts those that passed.
+	// lines counts those that passed, for tests.
 	lines uint64
 }
 
@@ -119,7 +119,7 @@ func (t *Terminal) setPen(fg, bg uint32) {
 func (t *Terminal) readAhead(p *passage, input []byte) int {
 	p.lines, p.text, p.runs = p.lines[:0], p.text[:0], p.runs[:0]
 	line := passingLine{ascii: true}
-	plainRuns := len(p.runs)
+	firstRun := len(p.runs)
 	for i := 0; i < len(input); {
 		c := input[i]
 		switch {
@@ -129,7 +129,7 @@ func (t *Terminal) readAhead(p *passage, input []byte) int {
 				return i
 			}
 			p.text = append(p.text, input[i:i+n]...)
-			p.addRun(plainRuns, t.penStyle(), cells)
+			p.addRun(firstRun, t.penStyle(), cells)
 			i += n
 			line.cells += int32(cells)
 			line.ascii = line.ascii && ascii
@@ -142,7 +142,7 @@ func (t *Terminal) readAhead(p *passage, input []byte) int {
 			line.fg, line.bg = t.pen.fg, t.pen.bg
 			p.lines = append(p.lines, line)
 			line = passingLine{ascii: true}
-			plainRuns = len(p.runs)
+			firstRun = len(p.runs)
 			if len(p.lines) == maxPassingLines {
 				return i
 			}
@@ -250,12 +250,7 @@ func (t *Terminal) passLine(l *passingLine, text []byte, runs []styleRun) {
 		dst = binary.AppendUvarint(dst, uint64(l.cells))
 		dst = binary.AppendUvarint(dst, uint64(len(runs)))
 		for _, r := range runs {
-			number := c.table.ofID(t, r.style)
-			if number < 0x80 && r.cells < 0x80 {
-				dst = append(dst, byte(number), byte(r.cells))
-			} else {
-				dst = binary.AppendUvarint(binary.AppendUvarint(dst, uint64(number)), uint64(r.cells))
-			}
+			dst = appendRun(dst, c.table.ofID(t, r.style), r.cells)
 		}
 		dst = append(dst, text...)
 		c.data = dst

@@ -179,6 +179,14 @@ func (t *Terminal) appendStyled(dst []byte, cells []cell, flags byte, table *sty
 	return dst
 }
 
+// appendRun writes a run: the number of a style, and how many cells have it.
+func appendRun(dst []byte, number, cells uint32) []byte {
+	if number < 0x80 && cells < 0x80 {
+		return append(dst, byte(number), byte(cells))
+	}
+	return binary.AppendUvarint(binary.AppendUvarint(dst, uint64(number)), uint64(cells))
+}
+
 // appendRuns writes the number of runs of one style, and the runs.
 func (t *Terminal) appendRuns(dst []byte, cells []cell, table *styleTable) []byte {
 	start, runs := len(dst), 0
@@ -190,11 +198,7 @@ func (t *Terminal) appendRuns(dst []byte, cells []cell, table *styleTable) []byt
 			j++
 		}
 		number, length := table.ofID(t, uint32(tag)), j-i
-		if number < 0x80 && length < 0x80 {
-			dst = append(dst, byte(number), byte(length))
-		} else {
-			dst = binary.AppendUvarint(binary.AppendUvarint(dst, uint64(number)), uint64(length))
-		}
+		dst = appendRun(dst, number, uint32(length))
 		runs++
 		i = j
 	}
